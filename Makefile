@@ -1,0 +1,36 @@
+# `make demo` and `make test` set everything up by themselves, in .venv, on a machine that has only Python.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+# numba does not see a change in a callee's file, so the compiled code lives in a folder named by the kernels' hash.
+export NUMBA_CACHE_DIR := $(CURDIR)/.numba_cache/$(shell cat src/upturn/kernels/*.py | cksum | cut -d' ' -f1)
+
+.PHONY: demo test test-nojit lint bench clean
+
+demo: $(INSTALLED)
+	$(BIN)/python examples/demo.py
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-nojit: $(INSTALLED)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(INSTALLED)
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) .numba_cache build dist
+
+$(INSTALLED): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "upturn needs Python 3.11 or newer; try make PYTHON=python3.12")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
