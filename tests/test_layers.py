@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "upturn"
 # Lowest first. A module may import from its own room and from every level below it, never sideways or up.
 LEVELS: list[set[str]] = [
     {"kernels"},
-    {"_target", "_table", "_parallel"},
+    {"_target", "_table", "_run"},
     {"_encode"},
     {"metrics", "_splitters"},
     {"persist"},
