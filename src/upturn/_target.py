@@ -112,6 +112,7 @@ def read_target(
     control: Label | None = None,
     known: tuple[Label, Sequence[Label]] | None = None,
     outcome: Outcome = "any",
+    any_control: bool = False,
 ) -> Target:
     """Check and encode an outcome with its treatment and weights.
 
@@ -125,6 +126,8 @@ def read_target(
         The arms of a fitted model, which the labels must be, all of them.
     outcome : {"any", "binary"}
         Binary turns the two values of y into 0 and 1, the larger being success, and refuses any other number of values.
+    any_control : bool
+        For callers that only tell arms apart: where no label is clearly control, the first one stands in for it.
     """
     if is_packed(y):
         if treatment is not None:
@@ -145,7 +148,7 @@ def read_target(
     weight = None if sample_weight is None else _read_weight(sample_weight)
     columns = {"y": values, "treatment": labels}
     _same_length(columns if weight is None else {**columns, "sample_weight": weight})
-    arm, control, arms = _encode_arms(labels, control, known)
+    arm, control, arms = _encode_arms(labels, control, known, any_control)
     if weight is not None:
         _check_arm_weights(weight, arm, [control, *arms])
     if outcome == "binary":
@@ -347,12 +350,12 @@ def plain_label(label: Any) -> Label:
 
 
 def _encode_arms(
-    raw: NDArray[Any], control: Label | None, known: tuple[Label, Sequence[Label]] | None
+    raw: NDArray[Any], control: Label | None, known: tuple[Label, Sequence[Label]] | None, any_control: bool
 ) -> tuple[NDArray[np.uint8], Label, list[Label]]:
     found, codes = _factorize(raw)
     labels = [bool(label) if raw.dtype.kind == "b" else plain_label(label) for label in found]
     if known is None:
-        control = _find_control(labels, control)
+        control = _find_control(labels, control, any_control)
         arms = sort_labels([label for label in labels if label != control])
         if not arms:
             raise ValueError(
@@ -368,7 +371,7 @@ def _encode_arms(
     return lookup[codes], control, arms
 
 
-def _find_control(labels: list[Label], control: Label | None) -> Label:
+def _find_control(labels: list[Label], control: Label | None, any_control: bool) -> Label:
     listed = ", ".join(repr(label) for label in sort_labels(labels))
     if control is not None:
         if control not in labels:
@@ -379,6 +382,8 @@ def _find_control(labels: list[Label], control: Label | None) -> Label:
     matches = [label for label in labels if str(label).strip().casefold() in _CONTROL_WORDS]
     if len(matches) == 1:
         return matches[0]
+    if any_control:
+        return sort_labels(labels)[0]
     found = "none of the labels looks like a control arm" if not matches else f"{matches!r} all look like control arms"
     raise ValueError(f"{found} (labels found: {listed}): say which it is, as in control={sort_labels(labels)[0]!r}")
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._run import make_seed
+from upturn._target import Target
 from upturn.kernels.ranking import JOINT, SEPARATE, area, bootstrap_areas
 from upturn.metrics._curves import Ranking
 from upturn.metrics._estimate import Estimate, bootstrap, check_level, rows_by_arm
@@ -113,14 +114,21 @@ def auuc(
         raise ValueError(f"ranking={ranking!r}: expected 'separate' (each arm ranked by itself) or 'joint'")
     level = None if interval is None else check_level(interval)
     target, scores = read_ranked(y, score, treatment, sample_weight, control)
-    code, shares = _CODES[ranking], arm_shares(target)
-    value, samples, seed = 0.0, np.zeros(n_bootstrap if level else 0), make_seed(random_state)
-    for k, share in enumerate(shares):
+    code = _CODES[ranking]
+    if level is None:
+        return mean_area(target, scores, code)
+    value, samples, seed = 0.0, np.zeros(n_bootstrap), make_seed(random_state)
+    for k, share in enumerate(arm_shares(target)):
         ranked = rank(target, scores[:, k], k + 1)
         value += share * area(code, *ranked.columns)
-        if level:
-            samples += share * _replicates(code, ranked, rows_by_arm(target), seed, n_bootstrap, n_jobs)
-    return Estimate(value, samples, level) if level else float(value)
+        samples += share * _replicates(code, ranked, rows_by_arm(target), seed, n_bootstrap, n_jobs)
+    return Estimate(value, samples, level)
+
+
+def mean_area(target: Target, scores: NDArray[np.float64], code: int = SEPARATE) -> float:
+    """The arms' areas over the random line, averaged by arm size; ``scores`` has a column per arm."""
+    areas = [area(code, *rank(target, scores[:, k], k + 1).columns) for k in range(target.n_arms)]
+    return float(arm_shares(target) @ areas)
 
 
 def _replicates(
