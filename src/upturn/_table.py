@@ -244,7 +244,7 @@ def _read_columns(X: Any) -> tuple[list[_Column] | None, tuple[str, ...], bool]:
     return [_Column(column, any(isinstance(value, str) for value in column)) for column in cells], names, False
 
 
-def _frame_column(series: nw.Series[Any], name: str) -> _Column:
+def _frame_column(series: Any, name: str) -> _Column:
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
         plain = not series.null_count() and not dtype.is_decimal() and dtype not in (nw.Int128, nw.UInt128)

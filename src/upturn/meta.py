@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,8 @@ class ClassTransformation(UpliftEstimator):
         self.control = control
 
     def _fit(self, data: Experiment) -> None:
+        if self.estimator is not None:
+            _check_classifier(self.estimator)
         treated = data.arm == 1
         z = (data.y == treated).astype(np.int64)
         if z.min() == z.max():
@@ -121,15 +124,26 @@ class ClassTransformation(UpliftEstimator):
         self.encoder_ = None if encoder is None else LinearEncoder.from_state(encoder, self._schema)
         if self.estimator is not None:
             self.estimator_ = state["estimator"]
+            _check_classifier(self.estimator_)
             return
         if self.encoder_ is None:
             raise ValueError("the logistic regression has lost its encoder")
         self.coef_names_ = self.encoder_.names(self._schema)
-        self.coef_, self.intercept_ = state["coef"], float(state["intercept"])
+        self.coef_, self.intercept_ = state["coef"], state["intercept"]
         if self.coef_.shape != (len(self.coef_names_),) or self.coef_.dtype != np.float64:
             raise ValueError("the coefficients do not fit the columns")
-        if not np.isfinite(self.coef_).all() or not np.isfinite(self.intercept_):
+        if not isinstance(self.intercept_, float) or not np.isfinite([*self.coef_, self.intercept_]).all():
             raise ValueError("the coefficients are not finite")
+
+
+def _check_classifier(estimator: Any) -> None:
+    if not hasattr(estimator, "fit") or not (
+        hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")
+    ):
+        raise TypeError(
+            f"estimator={reprlib.repr(estimator)} has neither predict_proba nor decision_function: expected a classifier such "
+            "as LogisticRegression(), or None for the one built in"
+        )
 
 
 def _weight_argument(model: Any, weight: NDArray[np.float64] | None) -> dict[str, Any]:
