@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -202,8 +201,8 @@ def _shuffle_split(
     target: Target, n_repeats: int, test_size: Any, stratify: Stratify, random_state: Any
 ) -> Iterator[Split]:
     n = len(target.y)
-    share = isinstance(test_size, Real) and 0 < test_size < 1
-    if not share and not (isinstance(test_size, Integral) and 0 < test_size < n):
+    share = isinstance(test_size, float | np.floating) and 0 < test_size < 1
+    if not share and not (isinstance(test_size, int | np.integer) and 0 < test_size < n):
         raise ValueError(f"test_size={test_size!r}: expected a share between 0 and 1, or a number of rows below {n}")
     n_test = math.ceil(test_size * n) if share else int(test_size)
     # A stratum of this many rows has at least one on each side.

@@ -229,7 +229,9 @@ def _as_floats(values: NDArray[Any], name: str) -> NDArray[np.float64]:
     for i, value in enumerate(values.ravel().tolist()):
         try:
             numbers[i] = np.nan if is_missing(value) else as_number(value)
-        except (TypeError, ValueError, OverflowError):
+        except OverflowError:
+            raise ValueError(f"{name} holds a number too large for float64") from None
+        except (TypeError, ValueError):
             raise ValueError(
                 f"{name} holds {reprlib.repr(value)} at row {i // (values.size // len(values))}, which is not a number: expected numbers; for "
                 "text such as 'yes' and 'no', map it first, as in (column == 'yes').astype(int)"

@@ -232,7 +232,8 @@ class UpliftEstimator(Gated):
                 "whom to treat: turn them into effects with upturn.policy.UpliftCalibrator(model), or treat the top of the "
                 "ranking with upturn.policy.target"
             )
-        return decode([self.control_, *self.arms_], self._recommend(self._encode(X)))
+        matrix = self._encode(X)
+        return decode([self.control_, *self.arms_], self._recommend(matrix))
 
     def score(self, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> float:
         """AUUC of the predictions; with several arms, the arms' mean weighted by their size.
