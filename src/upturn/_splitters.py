@@ -90,7 +90,11 @@ class UpliftKFold(BaseCrossValidator):  # type: ignore[misc]
         target = _read_split(X, y, treatment, groups)
         strata = _strata(target, self.stratify, self.n_splits, f"{self.n_splits} folds")
         seed = _seed(self.random_state) if self.shuffle else None
-        yield from StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=seed).split(strata, strata)
+        # Dealt in the order of the strata, which go by arm, so that arms too are even to within one row.
+        order = np.argsort(strata, kind="stable")
+        folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=seed)
+        for train, test in folds.split(order, strata[order]):
+            yield np.sort(order[train]), np.sort(order[test])
 
     def get_n_splits(self, X: Any = None, y: Any = None, treatment: Any = None, groups: Any = None) -> int:
         """Number of folds."""
