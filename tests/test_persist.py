@@ -113,6 +113,20 @@ def test_a_loaded_model_can_be_refitted_cloned_and_saved_again(tmp_path):
     assert fingerprint(again.fit(FRAME, Y, assign(("control", "mail")))) == fingerprint(model)
 
 
+@pytest.mark.parametrize("first", [None, LogisticRegression()], ids=["native", "foreign"])
+def test_a_parameter_changed_after_fit_changes_the_next_fit_only(tmp_path, first):
+    other = None if first is not None else LogisticRegression()
+    model = ClassTransformation(first).fit(FRAME, Y, SIDE)
+    before = model.predict(FRAME)
+    model.set_params(estimator=other)
+    model.save(tmp_path / "model")
+    for fitted in (model, up.load(tmp_path / "model")):
+        assert np.array_equal(fitted.predict(FRAME), before)
+        again = fitted.fit(FRAME, Y, SIDE).predict(FRAME)
+        assert np.array_equal(again, ClassTransformation(other).fit(FRAME, Y, SIDE).predict(FRAME))
+        assert hasattr(fitted, "coef_") != hasattr(fitted, "estimator_")
+
+
 def test_arrays_of_a_loaded_model_are_its_own(tmp_path):
     native().save(tmp_path / "model")
     coefficients = up.load(tmp_path / "model").coef_

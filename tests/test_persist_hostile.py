@@ -484,7 +484,10 @@ BAD_STATE = {
         r"unknown kind of value '\$float'",
     ),
     "float of text": (lambda m, _: m["model"]["params"].update(reweight={"$float": "one"}), "could not convert"),
-    "estimator without state": (lambda m, _: m["model"]["params"].update(estimator="evil"), "KeyError: 'estimator'"),
+    "estimator of text": (
+        lambda m, _: fitted(m).update(estimator="evil"),
+        "neither predict_proba nor decision_function",
+    ),
 }
 
 

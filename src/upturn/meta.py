@@ -82,6 +82,13 @@ class ClassTransformation(UpliftEstimator):
                 "every treated row has one outcome and every control row the other, so the transformed target is constant and "
                 "there is nothing to learn: the effect is the same, and as large as can be, for everybody"
             )
+        for name in (
+            "estimator_",
+            "coef_",
+            "intercept_",
+            "coef_names_",
+        ):  # of an earlier fit, perhaps of the other kind
+            vars(self).pop(name, None)
         weight = data.weight
         if self.reweight:
             totals = np.bincount(data.arm, weights=weight, minlength=2)
@@ -105,7 +112,7 @@ class ClassTransformation(UpliftEstimator):
 
     def _predict(self, X: Matrix) -> NDArray[np.float64]:
         features = self._features(X)
-        if self.estimator is None:
+        if not hasattr(self, "estimator_"):  # what was fitted counts, not the parameter, which may have changed since
             probability = expit(features @ self.coef_ + self.intercept_)
         elif hasattr(self.estimator_, "predict_proba"):
             probability = self.estimator_.predict_proba(features)[:, 1]
@@ -115,14 +122,14 @@ class ClassTransformation(UpliftEstimator):
 
     def _get_state(self) -> dict[str, Any]:
         state: dict[str, Any] = {"encoder": None if self.encoder_ is None else self.encoder_.get_state()}
-        if self.estimator is None:
+        if not hasattr(self, "estimator_"):
             return {**state, "coef": self.coef_, "intercept": self.intercept_}
         return {**state, "estimator": self.estimator_}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         encoder = state["encoder"]
         self.encoder_ = None if encoder is None else LinearEncoder.from_state(encoder, self._schema)
-        if self.estimator is not None:
+        if "estimator" in state:
             self.estimator_ = state["estimator"]
             _check_classifier(self.estimator_)
             return
