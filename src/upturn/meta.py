@@ -88,7 +88,7 @@ class ClassTransformation(UpliftEstimator):
             "intercept_",
             "coef_names_",
         ):  # of an earlier fit, perhaps of the other kind
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         weight = data.weight
         if self.reweight:
             totals = np.bincount(data.arm, weights=weight, minlength=2)
