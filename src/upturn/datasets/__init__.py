@@ -1,0 +1,47 @@
+"""Data: loaders of the papers' data sets, conversions, and simulators that know the true effect."""
+
+from ._benchmarks import PAPER_ROWS, paper_benchmarks
+from ._clinical import (
+    load_bladder,
+    load_bmt,
+    load_burn,
+    load_colon,
+    load_hodg,
+    load_pbc,
+    load_rhc,
+    load_rotterdam,
+    load_tamoxifen,
+    load_veteran,
+)
+from ._convert import AttributeSplit, split_by_attribute, survival_to_uplift
+from ._data import UpliftData
+from ._marketing import load_criteo, load_hillstrom, load_lenta, load_megafon, load_x5
+from ._sources import DataNotFoundError
+from ._uci import UCI_SPLITS, load_uci_split
+
+__all__ = [
+    "PAPER_ROWS",
+    "UCI_SPLITS",
+    "AttributeSplit",
+    "DataNotFoundError",
+    "UpliftData",
+    "load_bladder",
+    "load_bmt",
+    "load_burn",
+    "load_colon",
+    "load_criteo",
+    "load_hillstrom",
+    "load_hodg",
+    "load_lenta",
+    "load_megafon",
+    "load_pbc",
+    "load_rhc",
+    "load_rotterdam",
+    "load_tamoxifen",
+    "load_uci_split",
+    "load_veteran",
+    "load_x5",
+    "paper_benchmarks",
+    "split_by_attribute",
+    "survival_to_uplift",
+]
