@@ -25,9 +25,10 @@ class UpliftData:
     y : array of shape (n,)
         The outcome; larger is better. Two-valued outcomes are 0 and 1, and 1 is the success.
     treatment : array of shape (n,)
-        With one arm 0 (control) and 1 (treatment); with several arms labels, one of which is "control".
+        0 (control) and 1 (treatment), or more numbers; or labels, one of which is "control".
     effect : array of shape (n,) or (n, K), optional
-        The true expected effect of each arm against control given the features; only simulators know it.
+        The true expected effect of each arm against control given the features, columns in the sorted order of the
+        arms' labels, as models have them; only simulators know it.
     name, description : str
         What this is, and which decisions were taken in making it.
     details : mapping
