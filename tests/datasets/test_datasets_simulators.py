@@ -115,7 +115,9 @@ def test_the_same_seed_gives_the_same_data_and_another_seed_another(simulate):
     else:
         assert a.X.tobytes() == b.X.tobytes()
     assert (a.y.tolist(), a.treatment.tolist()) != (c.y.tolist(), c.treatment.tolist())
-    assert simulate(60, np.random.default_rng(7)).y.tobytes() == a.y.tobytes()
+    generators = simulate(60, np.random.default_rng(7)), simulate(60, np.random.default_rng(7))
+    assert generators[0].y.tobytes() == generators[1].y.tobytes()
+    assert len(simulate(60, np.random.RandomState(3))) == len(simulate(60, None)) == 60
     assert len(a) == 60
 
 

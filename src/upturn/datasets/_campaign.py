@@ -68,7 +68,7 @@ def simulate_campaign(
         Number of customers.
     outcome : "purchase" or "revenue"
         Whether the customer bought (0/1), or what was paid.
-    random_state : int, Generator or None
+    random_state : int, Generator, RandomState or None
 
     Returns
     -------

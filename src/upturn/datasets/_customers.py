@@ -98,7 +98,7 @@ def simulate_customers(
         Size of the network.
     network_seed : int
         Draws the network; the same one goes with every ``random_state``.
-    random_state : int, Generator or None
+    random_state : int, Generator, RandomState or None
 
     Returns
     -------

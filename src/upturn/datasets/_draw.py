@@ -7,17 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from upturn._run import make_seed
+
 from ._data import UpliftData
 
 __all__ = ["Floats", "Seed", "bernoulli", "coin", "equal_arms", "experiment", "generator", "logistic", "positive"]
 
 Floats = NDArray[np.float64]
-Seed = int | np.random.Generator | None
+Seed = int | np.random.Generator | np.random.RandomState | None
 
 
 def generator(random_state: Seed) -> np.random.Generator:
-    """Return a generator: the same one for the same integer, a fresh one for None, the given one as it is."""
-    return np.random.default_rng(random_state)
+    """Return a new generator; the same one for the same integer."""
+    return np.random.default_rng(int(make_seed(random_state)))
 
 
 def positive(name: str, value: int, least: int = 1) -> int:

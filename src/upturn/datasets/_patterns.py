@@ -55,7 +55,7 @@ def simulate_pattern(
         Number of rows; each is treated with probability ½.
     theta : float in [½, 1]
         The θ of the two crenels; the paper uses .6, .7, .8, .9 and 1.
-    random_state : int, Generator or None
+    random_state : int, Generator, RandomState or None
 
     Returns
     -------
@@ -70,7 +70,7 @@ def simulate_pattern(
     Examples
     --------
     >>> from upturn.datasets import simulate_pattern
-    >>> data = simulate_pattern("crenel2", n=5, theta=0.8, random_state=0)
+    >>> data = simulate_pattern("crenel2", n=50, theta=0.8, random_state=0)
     >>> sorted(set(data.effect.round(6).tolist()))
     [0.0, 0.6]
     """
@@ -125,7 +125,7 @@ def simulate_feature_selection(
         Numbers of rows and of features of each kind.
     strength : float
         Standard deviation, in logits, of what the uplift features do, and of what the class features do.
-    random_state : int, Generator or None
+    random_state : int, Generator, RandomState or None
 
     Returns
     -------

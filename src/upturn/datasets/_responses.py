@@ -24,7 +24,7 @@ def simulate_zhao_2d(n: int = 2000, random_state: Seed = None) -> UpliftData:
     ----------
     n : int
         Number of rows, shared equally by the two arms.
-    random_state : int, Generator or None
+    random_state : int, Generator, RandomState or None
 
     Returns
     -------
@@ -116,7 +116,7 @@ def simulate_zhao_50d(
         σ; twice α when not given, as in the paper.
     model_seed : int
         Draws f. The same f goes with every ``random_state``.
-    random_state : int, Generator or None
+    random_state : int, Generator, RandomState or None
 
     Returns
     -------

@@ -32,7 +32,7 @@ def simulate_crescents(n: int = 900, random_state: Seed = None) -> UpliftData:
     ----------
     n : int
         Number of points; each is treated with probability ½.
-    random_state : int, Generator or None
+    random_state : int, Generator, RandomState or None
 
     Returns
     -------
@@ -94,7 +94,7 @@ def simulate_biased(
     bias : float
         0 is a randomised experiment; 1 gives an area under the ROC curve of about .74 for the true propensity.
     outcome : "binary" or "real"
-    random_state : int, Generator or None
+    random_state : int, Generator, RandomState or None
 
     Returns
     -------
