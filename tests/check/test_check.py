@@ -147,6 +147,9 @@ def test_heterogeneity_is_seen_where_it_is_and_only_informs():
     assert report["heterogeneity"].status == "note"
     assert report["heterogeneity"].seen.startswith("seen")
     assert report.ok
+    assert "worth fitting" in report["heterogeneity"].advice
+    unsound = check(data.X.assign(leak=data.treatment), data.y, data.treatment)
+    assert "settle the warnings first" in unsound["heterogeneity"].advice
     X, y, treatment = experiment(500, seed=1)
     finding = check(X, y, treatment)["heterogeneity"]
     assert finding.seen.startswith("not seen")
@@ -232,6 +235,13 @@ def test_small_and_odd_experiments_do_not_fail():
     report = check(X, y, treatment)
     assert report["classifier"].status == "skipped"
     check(X.assign(a=1.0, d=np.nan), np.ones(12), treatment)
+    X, y, treatment = experiment(400)
+    odd = X.assign(
+        constant=1.0, empty=np.nan, nothing=pd.Categorical([None] * 400), many=[f"id{i}" for i in range(400)]
+    )
+    assert check(odd, y, treatment)["classifier"].status == "ok"
+    assert check(odd[["empty"]], y, treatment)["classifier"].pvalue == 1.0
+    X, y, treatment = experiment(12)
     check(X[["a"]], y, np.arange(12) < 1)  # a single treated row has no interval
     assert np.isnan(check(X[["a"]], y, np.arange(12) < 1).arms[1].effect)
 

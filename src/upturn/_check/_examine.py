@@ -156,8 +156,8 @@ def check(
         _classifier(data, limit),
         _missing_features(data, features, limit),
         _missing_outcomes(data, limit),
-        _heterogeneity(data),
     ]
+    findings.append(_heterogeneity(data, sound=all(finding.status != "warning" for finding in findings)))
     order = sorted(features, key=lambda row: -abs(row.difference))
     return CheckReport(len(filled), len(schema.names), tuple(findings), _arm_rows(data), tuple(order), _backend(X))
 
@@ -358,29 +358,12 @@ def _classifier(data: _Experiment, limit: float) -> Finding:
     """Fit on one half, test on the other, both ways: each of the two p-values is valid, twice the smaller one too."""
     if min(np.bincount(data.arm, minlength=len(data.labels))) < _LEAST_ROWS // 2:
         return Finding("classifier", "skipped", None, limit, f"fewer than {_LEAST_ROWS // 2} rows in an arm")
-    from sklearn.ensemble import HistGradientBoostingClassifier
-    from threadpoolctl import threadpool_limits
-
-    categories = np.array([levels is not None and len(levels) <= 255 for levels in data.schema.levels])
     pvalues, areas = [], []
     for k, all_rows, all_treated in data.pairs:
         rng = np.random.default_rng([data.seed, 1, k])
         rows, treated = _thinned(rng, all_rows, all_treated)
         half = _halves(rng, treated)
-        sides = []
-        for fit in (half, ~half):
-            model = HistGradientBoostingClassifier(
-                max_iter=40,
-                max_leaf_nodes=8,
-                learning_rate=0.1,
-                early_stopping=False,
-                categorical_features=categories,
-                random_state=0,
-            )
-            with threadpool_limits(limits=1):  # trees this small are slower on several threads
-                model.fit(data.X[rows[fit]], treated[fit])
-                score = model.decision_function(data.X[rows[~fit]])
-            sides.append(statistics.auc_test(score, treated[~fit]))
+        sides = [_tell_apart(data, rows, treated, fit) for fit in (half, ~half)]
         areas.append(float(np.mean([area for area, _ in sides])))
         pvalues.append(min(1.0, 2 * min(p for _, p in sides)))
     pvalue = min(1.0, len(pvalues) * min(pvalues))
@@ -398,7 +381,29 @@ def _classifier(data: _Experiment, limit: float) -> Finding:
     )
 
 
-def _heterogeneity(data: _Experiment) -> Finding:
+def _tell_apart(data: _Experiment, rows: NDArray[np.intp], treated: Bools, fit: Bools) -> tuple[float, float]:
+    """Return area and p-value, on the rows not in ``fit``, of a model of who is treated made with those in it."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from threadpoolctl import threadpool_limits
+
+    known = np.flatnonzero(~np.isnan(data.X[rows[fit]]).all(axis=0))  # the model cannot take a column without values
+    if not len(known):
+        return 0.5, 1.0
+    levels = [data.schema.levels[j] for j in known]
+    model = HistGradientBoostingClassifier(
+        max_iter=40,
+        max_leaf_nodes=8,
+        early_stopping=False,
+        categorical_features=np.array([level is not None and len(level) <= 255 for level in levels]),
+        random_state=0,
+    )
+    with threadpool_limits(limits=1):  # trees this small are slower on several threads
+        model.fit(data.X[np.ix_(rows[fit], known)], treated[fit])
+        score = model.decision_function(data.X[np.ix_(rows[~fit], known)])
+    return statistics.auc_test(score, treated[~fit])
+
+
+def _heterogeneity(data: _Experiment, sound: bool) -> Finding:
     """Fit two ridge regressions on one half and test their difference on the other, both ways, arm by arm."""
     parts = []
     encoder = LinearEncoder.fit(data.X, data.schema)
@@ -430,7 +435,10 @@ def _heterogeneity(data: _Experiment) -> Finding:
             pvalue,
             0.05,
             f"seen, {_p(pvalue)}: the features tell whose effect is larger",
-            "Effects differ between people in a way the features can tell: an uplift model is worth fitting.",
+            "Effects differ between people in a way the features can tell: an uplift model is worth fitting."
+            if sound
+            else "Effects seem to differ between people, but arms that are not alike can look the same: settle the warnings "
+            "first.",
         )
     wanted = n * (smallest / effect.value) ** 2 if effect.value else np.inf
     if wanted <= n:
