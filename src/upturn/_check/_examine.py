@@ -3,49 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from upturn import _target
-from upturn._encode import LinearEncoder
 from upturn._run import make_seed
-from upturn._table import Schema, read_table
+from upturn._table import read_table
 from upturn._target import Label
 
 from . import _statistics as statistics
-from ._report import ArmRow, CheckReport, FeatureRow, Finding
-from ._statistics import Bools, Floats
-
-_MOST_ROWS = 100_000  # the classifier and the search for heterogeneity see no more rows of an arm pair than this
-_LEAST_ROWS = 100  # and are skipped below
-_POWER = 2.8016  # z(.975) + z(.8): a two-sided test at 5% finds a true value of 2.8 standard errors with 80% power
-
-
-@dataclass(frozen=True)
-class _Experiment:
-    """The experiment as arrays. Rows without an outcome stay: they were assigned too."""
-
-    X: Floats
-    schema: Schema
-    y: Floats
-    observed: Bools
-    arm: NDArray[np.uint8]
-    weight: Floats
-    labels: list[Label]
-    seed: int
-
-    @property
-    def pairs(self) -> list[tuple[int, NDArray[np.intp], Bools]]:
-        """For each arm: its number, the rows of it and of control, and which of these are the arm's."""
-        out = []
-        for k in range(1, len(self.labels)):
-            rows = np.flatnonzero((self.arm == 0) | (self.arm == k))
-            out.append((k, rows, self.arm[rows] == k))
-        return out
+from ._experiment import Experiment
+from ._models import heterogeneity, tell_apart
+from ._report import ArmRow, CheckReport, FeatureRow, Finding, p_text
+from ._statistics import Floats
 
 
 def _read_outcome(y: Any) -> Floats:
@@ -147,17 +119,17 @@ def check(
         raise ValueError(f"X has {len(matrix)} rows and y has {len(filled)}: they must describe the same rows.")
     weight = np.ones(len(filled)) if target.weight is None else target.weight
     seed = int(make_seed(random_state)) % 2**31
-    data = _Experiment(matrix, schema, filled, observed, target.arm, weight, target.labels, seed)
+    data = Experiment(matrix, schema, filled, observed, target.arm, weight, target.labels, seed)
     limit = level / 5
     features = _feature_rows(data)
     findings = [
         _arm_sizes(data, expected, limit),
         _balance(data, features, limit),
-        _classifier(data, limit),
+        tell_apart(data, limit),
         _missing_features(data, features, limit),
         _missing_outcomes(data, limit),
     ]
-    findings.append(_heterogeneity(data, sound=all(finding.status != "warning" for finding in findings)))
+    findings.append(heterogeneity(data, sound=all(finding.status != "warning" for finding in findings)))
     order = sorted(features, key=lambda row: -abs(row.difference))
     return CheckReport(len(filled), len(schema.names), tuple(findings), _arm_rows(data), tuple(order), _backend(X))
 
@@ -165,7 +137,7 @@ def check(
 # ------------------------------------------------------------------------------------------------ arms and effects
 
 
-def _arm_rows(data: _Experiment) -> tuple[ArmRow, ...]:
+def _arm_rows(data: Experiment) -> tuple[ArmRow, ...]:
     rows = []
     for k, label in enumerate(data.labels):
         here = data.arm == k
@@ -189,7 +161,7 @@ def _arm_rows(data: _Experiment) -> tuple[ArmRow, ...]:
     return tuple(rows)
 
 
-def _intended(data: _Experiment, expected: Mapping[Label, float] | Sequence[float] | None) -> Floats | None:
+def _intended(data: Experiment, expected: Mapping[Label, float] | Sequence[float] | None) -> Floats | None:
     counts = np.bincount(data.arm, minlength=len(data.labels))
     if expected is None:
         equal = 1 / len(counts)
@@ -208,7 +180,7 @@ def _intended(data: _Experiment, expected: Mapping[Label, float] | Sequence[floa
     return normal
 
 
-def _arm_sizes(data: _Experiment, expected: Mapping[Label, float] | Sequence[float] | None, limit: float) -> Finding:
+def _arm_sizes(data: Experiment, expected: Mapping[Label, float] | Sequence[float] | None, limit: float) -> Finding:
     shares = _intended(data, expected)
     counts = np.bincount(data.arm, minlength=len(data.labels))
     if shares is None:
@@ -223,7 +195,7 @@ def _arm_sizes(data: _Experiment, expected: Mapping[Label, float] | Sequence[flo
     pvalue = statistics.share_pvalue(counts, shares)
     meant = " / ".join(f"{share:.1%}" for share in shares)
     found = " / ".join(f"{share:.1%}" for share in counts / counts.sum())
-    seen = f"{found} where {meant} was {'meant' if expected is not None else 'presumed'}, {_p(pvalue)}"
+    seen = f"{found} where {meant} was {'meant' if expected is not None else 'presumed'}, {p_text(pvalue)}"
     if pvalue >= limit:
         return Finding("arm sizes", "ok", pvalue, limit, seen)
     return Finding(
@@ -241,7 +213,7 @@ def _arm_sizes(data: _Experiment, expected: Mapping[Label, float] | Sequence[flo
 # ------------------------------------------------------------------------------------------------ features
 
 
-def _feature_rows(data: _Experiment) -> list[FeatureRow]:
+def _feature_rows(data: Experiment) -> list[FeatureRow]:
     rows = []
     pairs = data.pairs
     for j, name in enumerate(data.schema.names):
@@ -271,10 +243,10 @@ def _feature_rows(data: _Experiment) -> list[FeatureRow]:
     return rows
 
 
-def _balance(data: _Experiment, features: list[FeatureRow], limit: float) -> Finding:
+def _balance(data: Experiment, features: list[FeatureRow], limit: float) -> Finding:
     pvalue = min(1.0, min(row.pvalue for row in features) * len(features))
     widest = max(features, key=lambda row: abs(row.difference))
-    seen = f"largest difference {abs(widest.difference):.3f} sd ({widest.feature}), {_p(pvalue)}"
+    seen = f"largest difference {abs(widest.difference):.3f} sd ({widest.feature}), {p_text(pvalue)}"
     if pvalue >= limit:
         return Finding("balance", "ok", pvalue, limit, seen)
     apart = sorted((row for row in features if row.pvalue * len(features) < limit), key=lambda row: row.pvalue)
@@ -292,13 +264,13 @@ def _balance(data: _Experiment, features: list[FeatureRow], limit: float) -> Fin
     )
 
 
-def _missing_features(data: _Experiment, features: list[FeatureRow], limit: float) -> Finding:
+def _missing_features(data: Experiment, features: list[FeatureRow], limit: float) -> Finding:
     affected = [row for row in features if row.missing > 0]
     if not affected:
         return Finding("missing features", "ok", None, limit, "none is missing")
     pvalue = min(1.0, min(row.missing_pvalue for row in affected) * len(affected))
     most = max(affected, key=lambda row: row.missing)
-    seen = f"{len(affected)} features with gaps, most in {most.feature} ({most.missing:.1%}), {_p(pvalue)}"
+    seen = f"{len(affected)} features with gaps, most in {most.feature} ({most.missing:.1%}), {p_text(pvalue)}"
     if pvalue >= limit:
         return Finding("missing features", "ok", pvalue, limit, seen)
     apart = [row.feature for row in affected if row.missing_pvalue * len(affected) < limit]
@@ -313,13 +285,13 @@ def _missing_features(data: _Experiment, features: list[FeatureRow], limit: floa
     )
 
 
-def _missing_outcomes(data: _Experiment, limit: float) -> Finding:
+def _missing_outcomes(data: Experiment, limit: float) -> Finding:
     gone = ~data.observed
     if not gone.any():
         return Finding("missing outcomes", "ok", None, limit, "none is missing")
     pvalue = min(1.0, len(data.pairs) * min(statistics.flag_pvalue(gone[rows], t) for _, rows, t in data.pairs))
     shares = [f"{data.labels[k]} {gone[data.arm == k].mean():.1%}" for k in range(len(data.labels))]
-    seen = f"missing: {', '.join(shares)}, {_p(pvalue)}"
+    seen = f"missing: {', '.join(shares)}, {p_text(pvalue)}"
     if pvalue >= limit:
         return Finding(
             "missing outcomes", "ok", pvalue, limit, seen, "Drop the rows without an outcome before fitting a model."
@@ -333,149 +305,3 @@ def _missing_outcomes(data: _Experiment, limit: float) -> Finding:
         "The outcome is missing more often in one arm than in another (attrition). The people left are no longer alike, "
         "and the effect may be that of leaving: find out why, and bound what the missing outcomes could do.",
     )
-
-
-# ------------------------------------------------------------------------------------------------ models
-
-
-def _halves(rng: np.random.Generator, treated: Bools) -> NDArray[np.bool_]:
-    """Return a random half of the rows, half of either group in it."""
-    half = np.zeros(len(treated), dtype=bool)
-    for group in (treated, ~treated):
-        rows = rng.permutation(np.flatnonzero(group))
-        half[rows[: len(rows) // 2]] = True
-    return half
-
-
-def _thinned(rng: np.random.Generator, rows: NDArray[np.intp], treated: Bools) -> tuple[NDArray[np.intp], Bools]:
-    if len(rows) <= _MOST_ROWS:
-        return rows, treated
-    keep = np.sort(rng.permutation(len(rows))[:_MOST_ROWS])
-    return rows[keep], treated[keep]
-
-
-def _classifier(data: _Experiment, limit: float) -> Finding:
-    """Fit on one half, test on the other, both ways: each of the two p-values is valid, twice the smaller one too."""
-    if min(np.bincount(data.arm, minlength=len(data.labels))) < _LEAST_ROWS // 2:
-        return Finding("classifier", "skipped", None, limit, f"fewer than {_LEAST_ROWS // 2} rows in an arm")
-    pvalues, areas = [], []
-    for k, all_rows, all_treated in data.pairs:
-        rng = np.random.default_rng([data.seed, 1, k])
-        rows, treated = _thinned(rng, all_rows, all_treated)
-        half = _halves(rng, treated)
-        sides = [_tell_apart(data, rows, treated, fit) for fit in (half, ~half)]
-        areas.append(float(np.mean([area for area, _ in sides])))
-        pvalues.append(min(1.0, 2 * min(p for _, p in sides)))
-    pvalue = min(1.0, len(pvalues) * min(pvalues))
-    seen = f"area under the ROC curve {max(areas):.3f} (chance is .5), {_p(pvalue)}"
-    if pvalue >= limit:
-        return Finding("classifier", "ok", pvalue, limit, seen)
-    return Finding(
-        "classifier",
-        "warning",
-        pvalue,
-        limit,
-        seen,
-        "A model can tell from the features who was treated, which it cannot in a randomised experiment. If assignment "
-        "followed rules, estimate the propensity and weight by it; if not, look for features that leak the arm.",
-    )
-
-
-def _tell_apart(data: _Experiment, rows: NDArray[np.intp], treated: Bools, fit: Bools) -> tuple[float, float]:
-    """Return area and p-value, on the rows not in ``fit``, of a model of who is treated made with those in it."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-    from threadpoolctl import threadpool_limits
-
-    known = np.flatnonzero(~np.isnan(data.X[rows[fit]]).all(axis=0))  # the model cannot take a column without values
-    if not len(known):
-        return 0.5, 1.0
-    levels = [data.schema.levels[j] for j in known]
-    model = HistGradientBoostingClassifier(
-        max_iter=40,
-        max_leaf_nodes=8,
-        early_stopping=False,
-        categorical_features=np.array([level is not None and len(level) <= 255 for level in levels]),
-        random_state=0,
-    )
-    with threadpool_limits(limits=1):  # trees this small are slower on several threads
-        model.fit(data.X[np.ix_(rows[fit], known)], treated[fit])
-        score = model.decision_function(data.X[np.ix_(rows[~fit], known)])
-    return statistics.auc_test(score, treated[~fit])
-
-
-def _heterogeneity(data: _Experiment, sound: bool) -> Finding:
-    """Fit two ridge regressions on one half and test their difference on the other, both ways, arm by arm."""
-    parts = []
-    encoder = LinearEncoder.fit(data.X, data.schema)
-    for k, all_rows, all_treated in data.pairs:
-        rng = np.random.default_rng([data.seed, 2, k])
-        seen = data.observed[all_rows]
-        rows, treated = _thinned(rng, all_rows[seen], all_treated[seen])
-        effect = statistics.mean_difference(data.y[rows], treated, np.ones(len(rows)))
-        if min(treated.sum(), (~treated).sum()) < _LEAST_ROWS // 2:
-            parts.append((1.0, effect, len(rows)))
-            continue
-        Z, y, half = encoder.transform(data.X[rows]), data.y[rows], _halves(rng, treated)
-        pvalues = []
-        for fit in (half, ~half):
-            models = [_ridge(Z[fit & group], y[fit & group]) for group in (~treated, treated)]
-            base, gain = [m[0] + Z[~fit] @ m[1] for m in models]
-            pvalues.append(statistics.calibration_test(y[~fit], treated[~fit], base, gain - base))
-        parts.append((min(1.0, 2 * min(pvalues)), effect, len(rows)))
-    pvalue = min(1.0, len(parts) * min(p for p, _, _ in parts))
-    _, effect, n = min(parts, key=lambda part: part[0])
-    # two halves of the people have effects with twice the variance each, so their difference has 2 se
-    smallest = _POWER * 2 * effect.se
-    if not np.isfinite(smallest):
-        return Finding("heterogeneity", "skipped", None, None, "too few outcomes to tell")
-    if pvalue < 0.05:
-        return Finding(
-            "heterogeneity",
-            "note",
-            pvalue,
-            0.05,
-            f"seen, {_p(pvalue)}: the features tell whose effect is larger",
-            "Effects differ between people in a way the features can tell: an uplift model is worth fitting."
-            if sound
-            else "Effects seem to differ between people, but arms that are not alike can look the same: settle the warnings "
-            "first.",
-        )
-    wanted = n * (smallest / effect.value) ** 2 if effect.value else np.inf
-    if wanted <= n:
-        advice = (
-            f"This is enough rows for halves whose effects differ by as much as the average effect ({effect.value:+.3g}), "
-            "and a simple model found none: if effects differ, then by less, or in a less simple way."
-        )
-    else:
-        rows_wanted = f"about {_rounded(wanted)} rows" if wanted < 1e9 else "far more rows than anyone has"
-        advice = (
-            "Differences in effect are not visible at this size with a simple model. To see halves whose effects differ "
-            f"by as much as the average effect ({effect.value:+.3g}) takes {rows_wanted}; expect little of an uplift "
-            "model below that."
-        )
-    return Finding(
-        "heterogeneity",
-        "note",
-        pvalue,
-        0.05,
-        f"not seen, {_p(pvalue)}; halves whose effects differ by {smallest:.3g} would be found 4 times in 5",
-        advice,
-    )
-
-
-def _ridge(Z: Floats, y: Floats) -> tuple[float, Floats]:
-    """Return intercept and slopes of a ridge regression with a penalty of one row in ten, at least one."""
-    mean, centre = float(y.mean()), Z.mean(axis=0)
-    A = Z - centre
-    gram = A.T @ A + max(1.0, 0.1 * len(Z)) * np.eye(Z.shape[1])
-    slopes: Floats = np.linalg.solve(gram, A.T @ (y - mean))
-    return mean - float(centre @ slopes), slopes
-
-
-def _p(pvalue: float) -> str:
-    return "p < 0.0001" if pvalue < 1e-4 else f"p = {pvalue:.2g}"
-
-
-def _rounded(rows: float) -> str:
-    power = 10 ** max(int(np.floor(np.log10(max(rows, 1)))) - 1, 0)
-    return f"{int(np.ceil(rows / power) * power):,}"

@@ -141,3 +141,8 @@ def _aligned(rows: list[list[str]], numbers: bool = False) -> str:
         lines.append("  ".join(cells).rstrip())
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(lines)
+
+
+def p_text(pvalue: float) -> str:
+    """Return a p-value as people read it."""
+    return "p < 0.0001" if pvalue < 1e-4 else f"p = {pvalue:.2g}"
