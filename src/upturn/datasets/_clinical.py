@@ -164,9 +164,9 @@ def load_burn() -> UpliftData:
     154 patients, 70 routine bathing (control) and 84 body cleansing. Success is a time to infection with
     *Staphylococcus aureus* (T3), or to the end of the stay, of at least the median.
 
-    Covariates kept (10): Z2 gender, Z3 race, Z4 percentage of the body burned, Z5 to Z10 site of the burn (head,
-    buttock, trunk, upper leg, lower leg, respiratory tract), Z11 type of burn (categorical: 1 chemical, 2 scald,
-    3 electric, 4 flame). Left out: Obs, Z1 (the treatment), T3 and D3 (the outcome), T1, D1, T2, D2 (excision and
+    Covariates kept (10): Z2 gender, Z3 race, Z4 percentage of the body burned; the site of the burn: Z5 head, Z6
+    buttock, Z7 trunk, Z8 upper leg, Z9 lower leg, Z10 respiratory tract; Z11 type of burn (categorical: 1 chemical,
+    2 scald, 3 electric, 4 flame). Left out: Obs, Z1 (the treatment), T3 and D3 (the outcome), T1, D1, T2, D2 (excision and
     antibiotics, which happen after the treatment began).
     """
     rows = table("burn", "load_burn", (*_BURN, "Z1", "T3", "D3"))
@@ -260,8 +260,12 @@ def load_rhc(outcome: Literal["death", "180d", "30d"] = "death") -> UpliftData:
 
     5,735 critically ill patients: 2,184 catheterised (treatment), 3,551 not. Success is survival.
 
-    Covariates kept (53): those of Table 6.5.1 in [1]_, categories and missing values (cat2, adld3p, urin1) as they
-    are. Left out: swang1 (the treatment), death, dth30, t3d30, all dates, ptid.
+    Covariates kept (53), those of Table 6.5.1 in [1]_: age, sex, race, edu, income, ninsclas, cat1, cat2, resp,
+    card, neuro, gastr, renal, meta, hema, seps, trauma, ortho, adld3p, das2d3pc, dnr1, ca, surv2md1, aps1, scoma1,
+    wtkilo1, temp1, meanbp1, resp1, hrt1, pafi1, paco21, ph1, wblc1, hema1, sod1, pot1, crea1, bili1, alb1, urin1,
+    cardiohx, chfhx, dementhx, psychhx, chrpulhx, renalhx, liverhx, gibledhx, malighx, immunhx, transhx, amihx. Text
+    columns are categories, and missing values (cat2, adld3p, urin1) stay. Left out: swang1 (the treatment), death,
+    dth30, t3d30, sadmdte, dschdte, dthdte, lstctdte, ptid.
 
     Parameters
     ----------
