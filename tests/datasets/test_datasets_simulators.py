@@ -149,6 +149,8 @@ def test_2d_values_of_the_paper():
     response = data.details["response"]
     np.testing.assert_allclose(response.mean(axis=0), [25, 25], atol=0.15)
     assert response.max(axis=1).mean() == pytest.approx(26.25, abs=0.1)
+    for arm in (0, 1):  # among 400,000 rows also small slips show
+        assert_mean_zero((data.y - response[:, arm])[data.treatment == arm], f"arm {arm}")
     x1, in_b = data.X["X1"].to_numpy(), (data.X["X2"] == "B").to_numpy()
     np.testing.assert_allclose(data.effect, np.where(in_b, 5 - x1 / 10, x1 / 10 - 5), atol=1e-12)
 

@@ -70,7 +70,8 @@ def _area(data: Experiment, rows: NDArray[np.intp], treated: Bools, fit: Bools) 
         return 0.5, 1.0
     levels = [data.schema.levels[j] for j in known]
     model = HistGradientBoostingClassifier(
-        max_iter=40,
+        max_iter=20,
+        learning_rate=0.2,
         max_leaf_nodes=8,
         early_stopping=False,
         categorical_features=np.array([level is not None and len(level) <= 255 for level in levels]),
