@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._jit import F8, F8_2, I4, I8, I8_2, U1_2, F8_out, U1_2_out, b1, i8, inner, kernel, void
+from upturn.kernels._jit import F8, F8_2, I4, I8, I8_2, U1_2, F8_out, U1_2_out, b1, i8, inner, kernel, void
 
 MISSING = 0
 MAX_BINS = 255  # bins of values; with the code for missing they fill a byte

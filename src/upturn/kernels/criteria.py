@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from numba import types
 
-from ._jit import F8_2_out, F8_out, b1, f8, i8, inner, kernel, u8
+from upturn.kernels._jit import F8_2_out, F8_out, b1, f8, i8, inner, kernel, u8
 
 EUCLIDEAN, KL, CHI2, CTS = 0, 1, 2, 3
 CRITERIA = {"euclidean": EUCLIDEAN, "kl": KL, "chi2": CHI2, "cts": CTS}

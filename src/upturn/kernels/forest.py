@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._jit import F8_2, U1_2, U8, U8_2, F8_2_out, I4_2_out, U8_out, i8, inner, kernel, void
+from upturn.kernels._jit import F8_2, U1_2, U8, U8_2, F8_2_out, I4_2_out, U8_out, i8, inner, kernel, void
 
 MOST_FEATURES = 1 << 20
 _LEAF, _SET, _RIGHT = np.uint64(4), np.uint64(2), np.uint64(1)

@@ -21,11 +21,14 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from ._jit import F8, F8_2_out, I4_2_out, I4_out, I8_out, U1_out, U4_out, U8_2_out, i8, inner, kernel, u8
-from .criteria import RULES, Node, estimate
-from .hashing import FEATURE, RANDOM, child_key, mix, uniform
-from .histogram import CELLS, ROWS, Rows, add_rows, node_sums, subtract
-from .splitting import LAYOUT, Best, Scratch, clear, partition, scan_feature
+from upturn.kernels._jit import F8, F8_2_out, I4_2_out, I4_out, I8_out, U1_out, U4_out, U8_2_out, i8, inner, kernel, u8
+from upturn.kernels.criteria import RULES, Node, estimate
+from upturn.kernels.hashing import draw, fold, uniform
+from upturn.kernels.histogram import CELLS, ROWS, Rows, add_rows, node_sums, subtract
+from upturn.kernels.splitting import LAYOUT, Best, Scratch, clear, partition, scan_feature
+
+# What a node's draws are for; its children's keys are folded from its own.
+_LEFT, _RIGHT, _FEATURES, _ONE_FEATURE = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 BLOCK_BYTES = 800_000  # about what a core's own cache holds beside the histograms
 FEATURE_COLUMN, CUT, LEFT_CHILD, CATEGORY_SET, MISSING_LEFT = 0, 1, 2, 3, 4  # columns of ``links``
@@ -74,7 +77,7 @@ def _scratch(n_arms):
 def _draw_feature(key, done, order):
     """Put the next feature of the node's random order at place ``done`` (one step of a Fisher-Yates shuffle)."""
     left = order.size - done
-    pick = done + np.int64(uniform(mix(key, np.uint64(done))) * left)
+    pick = done + np.int64(uniform(draw(key, np.uint64(done))) * left)
     order[done], order[pick] = order[pick], order[done]
 
 
@@ -113,9 +116,9 @@ def _find_split(key, codes, stride, table, rows, start, stop, kept, cells, order
     n_arms = node.weight.size
     size = n_arms * CELLS * layout.n_words
     wanted = rules.max_features
-    if rules.random_share > 0.0 and uniform(mix(key, RANDOM)) < rules.random_share:
+    if rules.random_share > 0.0 and uniform(draw(key, _ONE_FEATURE)) < rules.random_share:
         wanted = 1
-    feature_key = mix(key, FEATURE)
+    feature_key = fold(key, _FEATURES)
     for f in range(n_features):
         order[f] = f
     done = 0
@@ -316,7 +319,7 @@ def grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout):
             stack[at, 4], stack[at, 5] = (judge_start, judge_border) if left else (judge_border, judge_stop)
             stack[at, 6], stack[at, 7] = depth + 1, local
             stack[at, 8] = large_slot if which == 0 else small_slot
-            keys[at] = child_key(key, left)
+            keys[at] = fold(key, _LEFT if left else _RIGHT)
         waiting += 2
         n_nodes += 2
     return n_nodes, links, numbers, n_sets, sets

@@ -1,59 +1,55 @@
 """Random numbers as pure functions of what they are for.
 
-There is no stream: a draw is a hash of (seed, purpose, tree, node path, row or feature), so it does not depend on the
-order in which trees, nodes or rows are visited, on the number of threads, or on how the rows are spread over machines.
+A draw is ``draw(key, i)``: the i-th 64-bit word under a key, and keys are folded from whatever the draw belongs to,
+``fold(fold(seed, PURPOSE), tree)``. There is no stream and no state, so the order in which draws are asked for, or the
+number of threads that ask, cannot change them. The mixing function is the finaliser of SplitMix64 (Steele, Lea and
+Flood, "Fast splittable pseudorandom number generators", 2014).
 
-``mix`` folds one more number into a 64-bit key (a multiply-xorshift finaliser of the splitmix family), ``uniform``
-turns a key into a float in [0, 1), and ``child_key`` walks from a node's key to its children's.
+All arithmetic is on uint64: numba turns a mixture of int64 and uint64 into float64.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ._jit import inner, kernel, u8
+from upturn.kernels._jit import inner
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
-_S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
-_UNIT = 1.0 / 9007199254740992.0  # 2^-53
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_M1 = np.uint64(0xBF58476D1CE4E5B9)
+_M2 = np.uint64(0x94D049BB133111EB)
+_S30, _S27, _S31, _S32, _S11, _ONE = (np.uint64(k) for k in (30, 27, 31, 32, 11, 1))
 
 # What a draw is for. Two purposes never share a key.
-ROWS = np.uint64(1)  # the rows a tree is grown on
-HALF = np.uint64(2)  # the half sample a group of trees shares
-HONEST = np.uint64(3)  # approximation against estimation rows
-NODE = np.uint64(4)  # the root of the keys of a tree's nodes
-FEATURE = np.uint64(5)  # the order in which a node looks at the features
-RANDOM = np.uint64(6)  # whether a node draws one feature only
-LEFT = np.uint64(7)
-RIGHT = np.uint64(8)
-EDGES = np.uint64(9)  # the rows whose values decide the edges of the bins
-PRUNE = np.uint64(10)  # the validation rows of a pruned tree
+BOOTSTRAP = np.uint64(1)
 
 
 @inner
-def mix(key, value):
-    """Fold ``value`` into ``key`` (both uint64)."""
-    z = (key ^ (value * _ODD)) + _ODD
-    z = (z ^ (z >> _S30)) * _FIRST
-    z = (z ^ (z >> _S27)) * _SECOND
+def mix(z):
+    """Scramble 64 bits, one to one."""
+    z = (z ^ (z >> _S30)) * _M1
+    z = (z ^ (z >> _S27)) * _M2
     return z ^ (z >> _S31)
 
 
 @inner
-def uniform(key):
-    """Turn a key into a float64 in [0, 1)."""
-    return (key >> _S11) * _UNIT
+def fold(key, value):
+    """The key of ``value`` under ``key``, both uint64."""
+    return mix(key + mix(value + _GOLDEN))
 
 
 @inner
-def child_key(key, left):
-    """Walk from a node's key to that of its left or right child."""
-    return mix(key, LEFT if left else RIGHT)
+def draw(key, i):
+    """The i-th 64-bit word under ``key``, both uint64."""
+    return mix(key + (i + _ONE) * _GOLDEN)
 
 
-@kernel(u8, u8, u8, u8)
-def purpose_key(seed, purpose, number):
-    """Key of draw family ``purpose`` of tree (or group) ``number`` under ``seed``."""
-    return mix(mix(mix(np.uint64(0), seed), purpose), number)
+@inner
+def below(word, n):
+    """A number in 0 … n - 1 from a word, n below 2**32; the bias is under n / 2**32."""
+    return ((word >> _S32) * n) >> _S32
+
+
+@inner
+def uniform(word):
+    """A float in [0, 1) from a word."""
+    return (word >> _S11) * (1.0 / 9007199254740992.0)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from ._jit import I8_out, U1_out, U4_out, i8, inner, kernel, void
+from upturn.kernels._jit import I8_out, U1_out, U4_out, i8, inner, kernel, void
 
 
 

@@ -12,13 +12,27 @@ import math
 
 import numpy as np
 
-from ._jit import I8, U1, I8_out, U1_out, U4_out, f8, i8, kernel, u1, u8, void
-from .hashing import mix, uniform
+from upturn.kernels._jit import I8, U1, I8_out, U1_out, U4_out, f8, i8, kernel, u1, u8, void
+from upturn.kernels.hashing import draw, fold, uniform
 
 OUT, IN, GROW, ESTIMATE = np.uint8(0), np.uint8(1), np.uint8(2), np.uint8(3)
+# What the draws of trees are for (``hashing`` has the other purposes).
+ROWS = np.uint64(16)  # the rows a tree is grown on
+HALF = np.uint64(17)  # the half sample a group of trees shares
+HONEST = np.uint64(18)  # approximation against estimation rows
+NODE = np.uint64(19)  # the root of the keys of a tree's nodes
+EDGES = np.uint64(20)  # the rows whose values decide the edges of the bins
+PRUNE = np.uint64(21)  # the validation rows of a pruned tree
+
 _CELLS = 4096
 _SHIFT = np.uint64(52)
 _MOST = 15  # copies of a row in one bootstrap: the chance of more is 2e-14 a row
+
+
+@kernel(u8, u8, u8, u8)
+def purpose_key(seed, purpose, number):
+    """Key of all draws for a purpose in tree (or group of trees) ``number``."""
+    return fold(fold(seed, purpose), number)
 
 
 @kernel(void, u8, U1, u1, u1, I8, U1_out)
@@ -29,7 +43,7 @@ def choose(key, arm, source, target, wanted, role):
     n = role.size
     for row in range(n):
         if role[row] == source:
-            counts[arm[row], np.int64(mix(key, np.uint64(row)) >> _SHIFT)] += 1
+            counts[arm[row], np.int64(draw(key, np.uint64(row)) >> _SHIFT)] += 1
     border = np.zeros(n_arms, np.int64)  # the cell that holds the cut, and how many rows it still gives
     still = np.zeros(n_arms, np.int64)
     size = 0
@@ -47,7 +61,7 @@ def choose(key, arm, source, target, wanted, role):
     size = 0
     for row in range(n):
         if role[row] == source:
-            h = mix(key, np.uint64(row))
+            h = draw(key, np.uint64(row))
             cell = np.int64(h >> _SHIFT)
             a = arm[row]
             if cell < border[a]:
@@ -70,7 +84,7 @@ def poisson_bootstrap(key, rate, source, target, role, copies):
     for row in range(role.size):
         if role[row] != source:
             continue
-        u = uniform(mix(key, np.uint64(row)))
+        u = uniform(draw(key, np.uint64(row)))
         k = 0
         chance = none
         below = none

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from ._jit import F8_2_out, F8_out, I8_out, U1_out, U8_out, f8, i8, inner
-from .criteria import Cuts, gain
-from .histogram import CELLS
+from upturn.kernels._jit import F8_2_out, F8_out, I8_out, U1_out, U8_out, f8, i8, inner
+from upturn.kernels.criteria import Cuts, gain
+from upturn.kernels.histogram import CELLS
 
 _ONE = np.uint64(1)
 
