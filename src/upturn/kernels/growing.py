@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from upturn.kernels._jit import F8, F8_2_out, I4_2_out, I4_out, I8_out, U1_out, U4_out, U8_2_out, i8, inner, kernel, u8
+from upturn.kernels._jit import F8, F8_2_out, I4_2_out, I4_out, U1_out, U8_2_out, i8, inner, kernel, u8
 from upturn.kernels.criteria import RULES, Node, estimate
 from upturn.kernels.hashing import draw, fold, uniform
 from upturn.kernels.histogram import CELLS, ROWS, Rows, add_rows, node_sums, subtract
@@ -133,7 +133,9 @@ def _find_split(key, codes, stride, table, rows, start, stop, kept, cells, order
         for j in range(batch):
             f = order[done + j]
             base = j * size if kept < 0 else kept + f * size
-            scan_feature(cells, base, f, table.n_codes[f], table.categorical[f] != 0, node, rules, layout, scratch, best)
+            scan_feature(
+                cells, base, f, table.n_codes[f], table.categorical[f] != 0, node, rules, layout, scratch, best
+            )
         done += batch
 
 
