@@ -177,7 +177,7 @@ def divergence_gain(cuts, node, rules, out):
             w, t = weight[c], total[c]
             left = difference(code, binary, rate(w, t, laplace, before1), left0[c])
             right = difference(code, binary, rate(n - w, s - t, laplace, before1), right0[c])
-            out[c] += share[c] * left + (1.0 - share[c]) * right - before
+            out[c] += share[c] * (left - before) + (1.0 - share[c]) * (right - before)
 
 
 @inner
@@ -248,7 +248,8 @@ def best_response_gain(cuts, node, rules, out):
             high = estimate(n - weight[c], s - total[c], parent, n_reg, inherit_below)
             right[c] = high if high > right[c] else right[c]
     for c in range(cuts.first, cuts.last):
-        out[c] = share[c] * left[c] + (1.0 - share[c]) * right[c] - before
+        # exactly 0 where both sides inherit, so that such cuts tie and a draw decides between them, not rounding
+        out[c] = share[c] * (left[c] - before) + (1.0 - share[c]) * (right[c] - before)
 
 
 @kernel(f8, i8, f8, f8)

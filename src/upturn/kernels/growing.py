@@ -25,10 +25,10 @@ from upturn.kernels._jit import F8, F8_2_out, I4_2_out, I4_out, I8_2_out, U1_out
 from upturn.kernels.criteria import ANY_WEIGHT, RULES, Node, estimate
 from upturn.kernels.hashing import draw, fold, uniform
 from upturn.kernels.histogram import CELLS, ROWS, Rows, add_rows, node_sums, subtract
-from upturn.kernels.splitting import LAYOUT, Best, Scratch, clear, partition, scan_feature
+from upturn.kernels.splitting import LAYOUT, Best, Scratch, partition, scan_feature
 
 # What a node's draws are for; its children's keys are folded from its own.
-_LEFT, _RIGHT, _FEATURES, _ONE_FEATURE = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+_LEFT, _RIGHT, _FEATURES, _ONE_FEATURE, _TIES = (np.uint64(k) for k in (1, 2, 3, 4, 5))
 
 BLOCK_BYTES = 800_000  # a good size of a block: what a core's own cache holds beside the histograms
 FEATURE_COLUMN, CUT, LEFT_CHILD, CATEGORY_SET, MISSING_LEFT = 0, 1, 2, 3, 4  # columns of ``links``
@@ -112,7 +112,7 @@ def _find_split(key, codes, stride, table, rows, start, stop, kept, cells, order
     ``kept`` is where the node's histograms of all features start in ``cells``, or -1: then they are built here, four
     features at a time, in the first cells.
     """
-    clear(best)
+    best.gain[0], best.place[0], best.place[3] = -np.inf, -1, 0
     n_features = order.size
     n_arms = node.weight.size
     size = n_arms * CELLS * layout.n_words
@@ -120,6 +120,7 @@ def _find_split(key, codes, stride, table, rows, start, stop, kept, cells, order
     if rules.random_share > 0.0 and uniform(draw(key, _ONE_FEATURE)) < rules.random_share:
         wanted = 1
     feature_key = fold(key, _FEATURES)
+    tie_key = fold(key, _TIES)
     for f in range(n_features):
         order[f] = f
     done = 0
@@ -135,7 +136,7 @@ def _find_split(key, codes, stride, table, rows, start, stop, kept, cells, order
             f = order[done + j]
             base = j * size if kept < 0 else kept + f * size
             scan_feature(
-                cells, base, f, table.n_codes[f], table.categorical[f] != 0, node, rules, layout, scratch, best
+                tie_key, cells, base, f, table.n_codes[f], table.categorical[f] != 0, node, rules, layout, scratch, best
             )
         done += batch
 

@@ -19,6 +19,7 @@ from numba import types
 
 from upturn.kernels._jit import F8_2_out, F8_out, I8_out, U1_out, U8_out, f8, i8, inner
 from upturn.kernels.criteria import Cuts, gain
+from upturn.kernels.hashing import draw, uniform
 from upturn.kernels.histogram import CELLS
 
 _ONE = np.uint64(1)
@@ -62,21 +63,18 @@ BEST = types.NamedTuple((F8_out, I8_out, U1_out, I8_out, I8_out), Best)
 
 
 @inner
-def clear(best):
-    """Forget the last node's split."""
-    best.gain[0] = -math.inf
-    best.place[0] = -1
-    best.place[3] = 0
-
-
-@inner
-def scan_feature(cells, base, feature, n_codes, categorical, node, rules, layout, scratch, best):
-    """Try every cut of one feature and keep the best; its histogram starts at ``cells[base]``."""
+def scan_feature(key, cells, base, feature, n_codes, categorical, node, rules, layout, scratch, best):
+    """Try every cut of one feature and keep the best; its histogram starts at ``cells[base]``, ``key`` decides ties."""
     n_arms = node.weight.size
     present = scratch.present
     m = _present_codes(cells, base, n_codes, n_arms, layout.n_words, present)
     if m < 2:
         return
+    node_weight = 0.0
+    for w in node.weight:
+        node_weight += w
+    least = max(rules.min_leaf, rules.alpha * node_weight) * (1.0 - 1e-12)
+    gains = scratch.gain
     # Orders of the codes: categorical, by the effect of each arm; numeric, ascending with missing (code 0) first, and
     # if there is any, once more with missing last.
     ways = n_arms - 1 if categorical else (1 if present[0] != 0 else 2)
@@ -88,7 +86,31 @@ def scan_feature(cells, base, feature, n_codes, categorical, node, rules, layout
                 scratch.order[i] = present[i + way]
             if way == 1:
                 scratch.order[m - 1] = 0
-        _scan_order(cells, base, feature, m, categorical, node, rules, layout, scratch, best)
+        _running_sums(cells, base, m, layout, scratch)
+        first, last = 0, m - 1
+        while first < last and _left_weight(scratch.weight, first) < least:
+            first += 1
+        while last > first and node_weight - _left_weight(scratch.weight, last - 1) < least:
+            last -= 1
+        if first >= last:
+            continue
+        cuts = Cuts(scratch.weight, scratch.total, np.uint64(first), np.uint64(last), scratch.work)
+        gain(cuts, node, rules, gains)
+        if rules.min_arm > 0.0:
+            for a in range(n_arms):
+                weight, most = scratch.weight[a], node.weight[a] - rules.min_arm
+                for c in range(cuts.first, cuts.last):
+                    gains[c] = gains[c] if weight[c] >= rules.min_arm and weight[c] <= most else -math.inf
+        highest = -math.inf
+        for c in range(cuts.first, cuts.last):
+            highest = gains[c] if gains[c] > highest else highest
+        if highest > -math.inf:
+            best.place[3] = 1
+        if highest > best.gain[0] and highest > rules.min_gain:
+            cut = _draw_among_equals(key, feature, gains, cuts.first, cuts.last, highest)
+            best.gain[0] = highest
+            best.gain[1] = _left_weight(scratch.weight, cut)
+            _keep(cells, base, feature, cut, m, categorical, node_weight, layout, scratch.order, best)
 
 
 @inner
@@ -171,62 +193,37 @@ def _left_weight(weight, cut):
 
 
 @inner
-def _scan_order(cells, base, feature, m, categorical, node, rules, layout, scratch, best):
-    _running_sums(cells, base, m, layout, scratch)
-    node_weight = 0.0
-    for w in node.weight:
-        node_weight += w
-    least = max(rules.min_leaf, rules.alpha * node_weight) * (1.0 - 1e-12)
-    first, last = 0, m - 1
-    while first < last and _left_weight(scratch.weight, first) < least:
-        first += 1
-    while last > first and node_weight - _left_weight(scratch.weight, last - 1) < least:
-        last -= 1
-    if first >= last:
-        return
-    gains = scratch.gain
-    cuts = Cuts(scratch.weight, scratch.total, np.uint64(first), np.uint64(last), scratch.work)
-    gain(cuts, node, rules, gains)
-    if rules.min_arm > 0.0:
-        for a in range(node.weight.size):
-            weight, most = scratch.weight[a], node.weight[a] - rules.min_arm
-            for c in range(cuts.first, cuts.last):
-                gains[c] = gains[c] if weight[c] >= rules.min_arm and weight[c] <= most else -math.inf
-    highest = -math.inf
-    for c in range(cuts.first, cuts.last):
-        highest = gains[c] if gains[c] > highest else highest
-    if highest > -math.inf:
-        best.place[3] = 1
-    if highest > best.gain[0] and highest > rules.min_gain:
-        cut = first
-        while gains[cut] != highest:
-            cut += 1
-        best.gain[0] = highest
-        best.gain[1] = _left_weight(scratch.weight, cut)
-        _left_sums(cells, base, cut, layout, scratch.order, best)
-        _keep(feature, cut, m, categorical, node_weight, scratch.order, best)
+def _draw_among_equals(key, feature, gains, first, last, highest):
+    """One of the cuts with the highest gain, by a draw that belongs to the node and the feature."""
+    equals = 0
+    for c in range(first, last):
+        equals += 1 if gains[c] == highest else 0
+    wanted = np.int64(uniform(draw(key, np.uint64(feature))) * equals)
+    cut = np.int64(first)
+    while wanted > 0 or gains[cut] != highest:
+        wanted -= 1 if gains[cut] == highest else 0
+        cut += 1
+    return cut
 
 
 @inner
-def _left_sums(cells, base, cut, layout, order, best):
-    """Exact sums left of the cut, by arm: the children's statistics without a pass over their rows."""
+def _keep(cells, base, feature, cut, m, categorical, node_weight, layout, order, best):
+    """Write down a split: which codes go left, those the node does not hold included, and the exact sums left of it.
+
+    The sums are the children's statistics without a pass over their rows.
+    """
     n_words = layout.n_words
     mask = (np.int64(1) << layout.shift) - 1
     for a in range(best.weight.size):
         start = np.uint64(base + a * CELLS * n_words)
         w, t = np.int64(0), np.int64(0)
         for i in range(cut + 1):
-            at = start + order[i] * np.uint64(n_words)
-            w += cells[at]
+            where = start + order[i] * np.uint64(n_words)
+            w += cells[where]
             if n_words == 2:
-                t += cells[at + _ONE]
+                t += cells[where + _ONE]
         best.weight[a] = w if n_words == 2 else w >> layout.shift
         best.total[a] = t if n_words == 2 else w & mask
-
-
-@inner
-def _keep(feature, cut, m, categorical, node_weight, order, best):
-    """Write down a split: which codes go left, those the node does not hold included."""
     best.place[0] = feature
     best.place[2] = 1 if categorical else 0
     goes_left = best.goes_left
