@@ -11,7 +11,6 @@ from scipy.special import erfcx, ndtri
 from upturn._run import make_seed, run_parallel
 from upturn._target import Label
 from upturn.base import Experiment
-from upturn.kernels.sampling import OUT
 from upturn.trees import _export
 from upturn.trees._base import TreeModel, expect, is_number, is_whole
 from upturn.trees._draw import draw_tree
@@ -175,7 +174,7 @@ class UpliftForest(TreeModel):
         codes = np.ascontiguousarray(soil.codes.T)
         for tree in range(self.nodes_.n_trees):
             role, _ = soil.roles(plan, seed, tree)
-            unseen = np.flatnonzero(role == OUT)
+            unseen = np.flatnonzero(soil.unseen(role))
             at = unseen if rows is None else rows[unseen]
             response[at] += self.nodes_.tree(tree).respond_to_codes(codes[unseen])
             seen_by[at] += 1.0

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from upturn.kernels import growing, sampling
 from upturn.kernels.criteria import Rules
 from upturn.kernels.histogram import CELLS, Rows
-from upturn.kernels.sampling import ESTIMATE, GROW, HALF, HONEST, IN, NODE, OUT, ROWS
+from upturn.kernels.sampling import ESTIMATE, GROW, HALF, HONEST, IN, NODE, ROWS
 from upturn.kernels.splitting import Layout
 from upturn.trees._bins import Bins, Codes
 from upturn.trees._nodes import Nodes
@@ -26,6 +26,7 @@ from upturn.trees._words import encode_outcome
 _HALF_ROLE = np.uint8(4)
 _MOST_KEPT_BYTES = 512 * 2**20  # of histograms kept for subtraction, a tree
 _NO_COPIES = np.empty(0, np.uint8)
+NO_ROWS = Rows(np.empty(0, np.uint32), np.empty(0, np.int64), np.empty(0, np.uint8))
 
 
 @dataclass(frozen=True)
@@ -100,10 +101,14 @@ class Soil:
         return len(self.arm)
 
     def roles(self, plan: Sampling, seed: np.uint64, tree: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """Role of every row in a tree, and its copies (empty: one each); a pure function of seed, tree and row."""
-        role = np.full(len(self), IN)
+        """Role of every row in a tree, and its copies (empty: one each); a pure function of seed, tree and row.
+
+        Rows that are neither ``GROW`` nor ``ESTIMATE`` are not seen by the tree.
+        """
         copies = _NO_COPIES
         eligible = IN
+        whole = plan.group_size == 1 and not plan.bootstrap and plan.fraction == 1.0
+        role = np.full(len(self), GROW if whole else IN)
         if plan.group_size > 1:
             group = sampling.purpose_key(seed, HALF, np.uint64(tree // plan.group_size))
             sampling.choose(group, self.arm, IN, _HALF_ROLE, self._share(role, IN, 0.5), role)
@@ -117,15 +122,19 @@ class Soil:
                 role[all_of_it], copies[all_of_it] = GROW, 1
         elif plan.fraction < 1.0:
             sampling.choose(key, self.arm, eligible, GROW, self._share(role, eligible, plan.fraction), role)
-        else:
+        elif not whole:
             role[role == eligible] = GROW
         if plan.rho is not None:
             drawn = self._count(role, GROW)
             judges = np.maximum(drawn - self._share(role, GROW, plan.rho), np.minimum(drawn - 1, 1))
             key = sampling.purpose_key(seed, HONEST, np.uint64(tree))
             sampling.choose(key, self.arm, GROW, ESTIMATE, np.maximum(judges, 0), role)
-        role[(role == IN) | (role == _HALF_ROLE)] = OUT
         return role, copies
+
+    @staticmethod
+    def unseen(role: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Mask of the rows that a tree with these roles does not see."""
+        return (role != GROW) & (role != ESTIMATE)
 
     def grow(self, rules: Rules, plan: Sampling, seed: np.uint64, tree: int) -> Nodes:
         """Grow tree number ``tree`` of a forest."""
@@ -137,7 +146,7 @@ class Soil:
     ) -> Nodes:
         """Grow a tree on the rows that have the roles for it."""
         rows = self._gather(role, copies, GROW)
-        judges = self._gather(role, copies, ESTIMATE)
+        judges = self._gather(role, copies, ESTIMATE) if rules.honest else NO_ROWS
         key = sampling.purpose_key(seed, NODE, np.uint64(tree))
         n_features = self.bins.n_features
         # a block copies all features, which pays only if a good part of them is looked at

@@ -184,7 +184,7 @@ class UpliftTree(TreeModel):
 
     def _hold_out(self, soil: Soil, role: NDArray[np.uint8], seed: np.uint64) -> NDArray[np.int64]:
         """Take validation rows out of the sample, by arm; at least one row of each arm stays on either side."""
-        mixed = np.where(role == OUT, OUT, IN)
+        mixed = np.full(len(role), IN)
         count = soil._count(mixed, IN)
         if (count < 2).any():
             raise ValueError(
