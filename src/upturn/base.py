@@ -246,6 +246,21 @@ class UpliftEstimator(Gated):
     def _predict(self, X: Matrix) -> NDArray[np.float64]:
         raise TypeError(f"{type(self).__name__} does not say how to predict")
 
+    # An ensemble fits many members to one experiment that differ only in their weights. A model that can share work
+    # between such fits (trees bin the features once) overrides all three.
+
+    def _prepare(self, data: Experiment) -> Any:
+        """What every fit to these rows shares."""
+        return data
+
+    def _fit_prepared(self, prepared: Any, weight: NDArray[np.float64]) -> None:
+        """Fit to prepared rows under other weights."""
+        self._fit(replace(prepared, weight=weight))
+
+    def _recommend_prepared(self, prepared: Any) -> NDArray[np.intp]:
+        """The model's decisions on the prepared rows."""
+        return self._recommend(prepared.X)
+
     def _recommend(self, X: Matrix) -> NDArray[np.intp]:
         scores = self._predict(X)
         best = scores.argmax(axis=1)
