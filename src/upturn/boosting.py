@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from upturn._run import make_seed, progress, run_parallel
-from upturn._table import Matrix
+from upturn._table import Matrix, Schema
 from upturn._target import Label, Outcome, read_target
 from upturn.base import Experiment, UpliftEstimator
 from upturn.kernels.hashing import RESTART, exponentials
@@ -66,7 +66,41 @@ def bound_factor(
     return float((1 - correct) / np.sqrt(min(beta_t, beta_c)))
 
 
-class UpliftBoosting(UpliftEstimator):
+class _Ensemble(UpliftEstimator):
+    """An uplift model made of uplift models, ``estimators_``."""
+
+    estimator: Any
+    estimators_: list[UpliftEstimator]
+
+    _height: int  # of the default base
+
+    def _base(self) -> UpliftEstimator:
+        base = self.estimator
+        if base is None:  # unpruned: the only limit is its height
+            base = UpliftTree(max_depth=self._height, min_samples_split=2, min_samples_leaf=1, min_samples_arm=1)
+        if not isinstance(base, UpliftEstimator):
+            raise TypeError(
+                f"estimator={base!r} is not an uplift model: pass one of upturn's, such as UpliftTree(), or wrap a classifier, "
+                "as in ClassTransformation(classifier)"
+            )
+        return base
+
+    def _adopt(self, control: Label, arms: list[Label], schema: Schema) -> None:
+        super()._adopt(control, arms, schema)
+        for member in getattr(self, "estimators_", []):
+            member._adopt(control, arms, schema)
+
+    def _restore_members(self, states: list[Any]) -> list[UpliftEstimator]:
+        members = []
+        for state in states:
+            member: UpliftEstimator = clone(self._base())
+            member._adopt(self.control_, self.arms_, self._schema)
+            member._set_state(state)
+            members.append(member)
+        return members
+
+
+class UpliftBoosting(_Ensemble):
     r"""Boosting for uplift, in the three variants of Sołtys and Jaroszewicz.
 
     A treated row is classified correctly when the decision equals its outcome, a control row when it differs from it.
@@ -145,6 +179,7 @@ class UpliftBoosting(UpliftEstimator):
 
     _outcome: Outcome = "binary"
     _multi_arm = False
+    _height = 1
 
     def __init__(
         self,
@@ -169,15 +204,15 @@ class UpliftBoosting(UpliftEstimator):
 
     def _fit(self, data: Experiment) -> None:
         self._check_parameters()
-        seed, base = make_seed(self.random_state), _base_of(self)
+        seed, base = make_seed(self.random_state), self._base()
         prepared, treated = base._prepare(data), data.arm == 1
-        weight = self._first_weights(data)
+        weight, total = self._first_weights(data), data.weights.sum()
         members: list[UpliftEstimator] = []
         history, bound = np.zeros(self.n_estimators, dtype=_ROUND), 1.0
         for m in progress(range(self.n_estimators), self.verbose, "boosting"):
             weight = weight / weight.sum()
             member = _seeded(base, seed, m)
-            member._fit_prepared(prepared, weight * len(weight))  # mean 1: or a Laplace correction swamps the weights
+            member._fit_prepared(prepared, weight * total)  # as many rows as there are, or a Laplace correction swamps them
             wrong = ((member._recommend_prepared(prepared) == 1) == data.y.astype(bool)) != treated
             state = history[m]
             p_t, p_c = weight[treated].sum(), weight[~treated].sum()
@@ -298,10 +333,10 @@ class UpliftBoosting(UpliftEstimator):
         self.betas_ = history["beta"][~history["restarted"]].copy()
         if not ((self.betas_ > 0) & (self.betas_ < 1)).all() or len(state["members"]) != len(self.betas_):
             raise ValueError("the members and their coefficients do not fit together")
-        self.estimators_ = _restore_members(self, state["members"])
+        self.estimators_ = self._restore_members(state["members"])
 
 
-class UpliftBagging(UpliftEstimator):
+class UpliftBagging(_Ensemble):
     r"""Bagging: the average of a base model over bootstrap samples drawn within each arm.
 
     .. math:: s(x) = \frac{1}{M} \sum_m \hat\tau_m(x) \quad\text{or}\quad \frac{1}{M} \sum_m 1[\hat\tau_m(x) > 0]
@@ -347,6 +382,8 @@ class UpliftBagging(UpliftEstimator):
     array([1, 0])
     """
 
+    _height = 3
+
     def __init__(
         self,
         estimator: Any = None,
@@ -368,18 +405,18 @@ class UpliftBagging(UpliftEstimator):
 
     @property
     def _outcome(self) -> Outcome:  # type: ignore[override]
-        return _base_of(self)._outcome
+        return self._base()._outcome
 
     @property
     def _multi_arm(self) -> bool:  # type: ignore[override]
-        return _base_of(self)._multi_arm
+        return self._base()._multi_arm
 
     def _fit(self, data: Experiment) -> None:
         _check_count(self.n_estimators)
         if self.average not in ("score", "vote"):
             raise ValueError(f"average={self.average!r}: expected 'score' or 'vote'")
-        seed, base = make_seed(self.random_state), _base_of(self)
-        prepared, draws = base._prepare(data), rows_by_arm(data)
+        seed, base = make_seed(self.random_state), self._base()
+        prepared, draws = base._prepare(data), rows_by_arm(data.arm, data.n_arms)
         weights = data.weights
 
         def fit_member(m: int) -> tuple[UpliftEstimator, NDArray[np.bool_]]:
@@ -423,18 +460,7 @@ class UpliftBagging(UpliftEstimator):
     def _set_state(self, state: dict[str, Any]) -> None:
         if not state["members"]:
             raise ValueError("bagging without members")
-        self.estimators_, self.oob_prediction_ = _restore_members(self, state["members"]), state["oob"]
-
-
-def _base_of(ensemble: Any) -> UpliftEstimator:
-    default = UpliftTree(max_depth=1 if isinstance(ensemble, UpliftBoosting) else 3)
-    base = default if ensemble.estimator is None else ensemble.estimator
-    if not isinstance(base, UpliftEstimator):
-        raise TypeError(
-            f"estimator={base!r} is not an uplift model: pass one of upturn's, such as UpliftTree(), or wrap a classifier, as in "
-            "ClassTransformation(classifier)"
-        )
-    return base
+        self.estimators_, self.oob_prediction_ = self._restore_members(state["members"]), state["oob"]
 
 
 def _seeded(base: UpliftEstimator, seed: np.uint64, m: int) -> UpliftEstimator:
@@ -442,17 +468,6 @@ def _seeded(base: UpliftEstimator, seed: np.uint64, m: int) -> UpliftEstimator:
     if "random_state" in member.get_params(deep=False):
         member.set_params(random_state=int(np.random.SeedSequence([int(seed), m]).generate_state(1)[0]))
     return member
-
-
-def _restore_members(ensemble: UpliftEstimator, states: list[Any]) -> list[UpliftEstimator]:
-    members = []
-    for state in states:
-        member: UpliftEstimator = clone(_base_of(ensemble))
-        member.control_, member.arms_ = ensemble.control_, ensemble.arms_
-        member._adopt_schema(ensemble._schema)
-        member._set_state(state)
-        members.append(member)
-    return members
 
 
 def _balance(weight: NDArray[np.float64], arm: NDArray[np.uint8]) -> NDArray[np.float64]:
