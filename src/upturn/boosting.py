@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from upturn._run import make_seed, progress, run_parallel
 from upturn._table import Matrix, Schema
 from upturn._target import Label, Outcome, read_target
 from upturn.base import Experiment, UpliftEstimator
+from upturn.kernels.boosting import reweigh, tally
 from upturn.kernels.hashing import RESTART, exponentials
 from upturn.kernels.ranking import resample
 from upturn.metrics._areas import mean_area
@@ -204,32 +206,31 @@ class UpliftBoosting(_Ensemble):
 
     def _fit(self, data: Experiment) -> None:
         self._check_parameters()
-        seed, base = make_seed(self.random_state), self._base()
-        prepared, treated = base._prepare(data), data.arm == 1
+        seed, base = make_seed(self.random_state), clone(self._base())
+        prepared, groups = base._prepare(data), (data.y.astype(np.uint8), data.arm)
         weight, total = self._first_weights(data), data.weights.sum()
         members: list[UpliftEstimator] = []
-        history, bound = np.zeros(self.n_estimators, dtype=_ROUND), 1.0
+        history, bound, sums = np.zeros(self.n_estimators, dtype=_ROUND), 1.0, np.empty(4)
         for m in progress(range(self.n_estimators), self.verbose, "boosting"):
-            weight = weight / weight.sum()
+            weight /= weight.sum()
             member = _seeded(base, seed, m)
-            member._fit_prepared(prepared, weight * total)  # as many rows as there are, or a Laplace correction swamps them
-            wrong = ((member._recommend_prepared(prepared) == 1) == data.y.astype(bool)) != treated
-            state = history[m]
-            p_t, p_c = weight[treated].sum(), weight[~treated].sum()
-            errors = weight[treated & wrong].sum() / p_t, weight[~treated & wrong].sum() / p_c
-            state["weight_treatment"], state["weight_control"] = p_t, p_c
-            state["error_treatment"], state["error_control"] = errors
-            betas = (1.0, 1.0) if 1.0 in errors else coefficients(self.algorithm, *errors, p_t, p_c)
-            state["beta_treatment"], state["beta_control"] = betas
-            state["beta"] = min(betas)
-            if self._must_restart(errors, (p_t, p_c), betas):
-                state["restarted"], bound = True, np.nan
+            member._fit_prepared(
+                prepared, weight * total
+            )  # as many rows as there are, or a Laplace correction swamps them
+            decision = (member._recommend_prepared(prepared) == 1).view(np.uint8)
+            tally(weight, decision, *groups, sums)
+            shares = float(sums[1]), float(sums[0])
+            errors = float(sums[3] / sums[1]), float(sums[2] / sums[0])
+            betas = (1.0, 1.0) if 1.0 in errors else coefficients(self.algorithm, *errors, *shares)
+            restarts = self._must_restart(errors, shares, betas)
+            if restarts:
+                bound = np.nan
                 weight = self._random_weights(data, seed, m)
             else:
-                bound *= bound_factor(*errors, p_t, p_c, *betas)
-                weight = weight * np.where(wrong, 1.0, np.where(treated, betas[0], betas[1]))
+                bound *= bound_factor(*errors, *shares, *betas)
+                reweigh(decision, *groups, *betas, weight)
                 members.append(member)
-            state["bound"] = bound
+            history[m] = (*errors, *shares, *betas, min(betas), bound, restarts)
         self.estimators_, self.history_ = members, history
         self.betas_ = history["beta"][~history["restarted"]].copy()
         if not members:
@@ -240,9 +241,8 @@ class UpliftBoosting(_Ensemble):
                 UserWarning,
                 stacklevel=3,
             )
-        self._constant = float(data.weights @ (data.y * treated) / data.weights[treated].sum()) > float(
-            data.weights @ (data.y * ~treated) / data.weights[~treated].sum()
-        )
+        means = np.bincount(data.arm, data.weights * data.y) / np.bincount(data.arm, data.weights)
+        self._constant = bool(means[1] > means[0])
 
     def _check_parameters(self) -> None:
         if self.algorithm not in ("adaboost", "balanced", "forgetting"):
@@ -415,7 +415,7 @@ class UpliftBagging(_Ensemble):
         _check_count(self.n_estimators)
         if self.average not in ("score", "vote"):
             raise ValueError(f"average={self.average!r}: expected 'score' or 'vote'")
-        seed, base = make_seed(self.random_state), self._base()
+        seed, base = make_seed(self.random_state), clone(self._base())
         prepared, draws = base._prepare(data), rows_by_arm(data.arm, data.n_arms)
         weights = data.weights
 
@@ -464,9 +464,10 @@ class UpliftBagging(_Ensemble):
 
 
 def _seeded(base: UpliftEstimator, seed: np.uint64, m: int) -> UpliftEstimator:
-    member: UpliftEstimator = clone(base)
-    if "random_state" in member.get_params(deep=False):
-        member.set_params(random_state=int(np.random.SeedSequence([int(seed), m]).generate_state(1)[0]))
+    """A member to fit: the unfitted base with a seed of its own."""
+    member = copy.copy(base)
+    if hasattr(member, "random_state"):
+        member.random_state = int(np.random.SeedSequence([int(seed), m]).generate_state(1)[0])
     return member
 
 
