@@ -72,28 +72,37 @@ def edge_between(low, high):
 def quantile_edges(values, mass, max_bins, out):
     """Edges of at most ``max_bins`` bins of about equal mass over sorted distinct ``values``; return how many edges.
 
-    A bin is closed when it holds its fair share of what is left, so one heavy value does not starve the others.
+    A value heavier than a fair share is a bin of its own; the others share the remaining bins, each closed when it holds
+    its share of what is left of them.
     """
-    left = 0.0
-    for m in mass:
-        left += m
-    bins = max_bins
-    inside = 0.0
-    n_edges = 0
     n = values.size
     if n <= max_bins:
         for i in range(n - 1):
             out[i] = edge_between(values[i], values[i + 1])
         return max(n - 1, 0)
+    light = 0.0
+    for m in mass:
+        light += m
+    fair = light / max_bins
+    bins = max_bins  # of light values
+    for m in mass:
+        if m >= fair:
+            light -= m
+            bins -= 1
+    inside = 0.0
+    n_edges = 0
     for i in range(n - 1):
-        inside += mass[i]
-        # the next value alone would more than fill the bin: close before it
-        full = inside * bins >= left or (inside > 0.0 and (inside + 0.5 * mass[i + 1]) * bins > left)
-        if full and bins > 1:
+        heavy, next_heavy = mass[i] >= fair, mass[i + 1] >= fair
+        if not heavy:
+            inside += mass[i]
+        ahead = inside if next_heavy else 0.5 * mass[i + 1]  # before a heavy value, half a share is enough
+        full = inside > 0.0 and (inside + ahead) * bins >= light
+        if (heavy or full) and n_edges < max_bins - 1:
             out[n_edges] = edge_between(values[i], values[i + 1])
             n_edges += 1
-            bins -= 1
-            left -= inside
+            if not heavy:
+                light -= inside
+                bins -= 1
             inside = 0.0
     return n_edges
 

@@ -31,7 +31,8 @@ from upturn.kernels._jit import F8_2_out, F8_out, b1, f8, i8, inner, kernel, u8
 EUCLIDEAN, KL, CHI2, CTS = 0, 1, 2, 3
 CRITERIA = {"euclidean": EUCLIDEAN, "kl": KL, "chi2": CHI2, "cts": CTS}
 NEEDS_RATES = (KL, CHI2)  # defined for success rates only, not for means of real-valued outcomes
-TINY = 1e-9  # rates are kept this far from 0 and 1 where a divergence would be infinite
+ANY_WEIGHT = 1e-300  # the smallest ``inherit_below``: only an empty arm inherits
+TINY = 2.0**-20  # rates are kept this far from 0 and 1 where a divergence would be infinite
 
 
 class Rules(NamedTuple):

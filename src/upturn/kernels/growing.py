@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from upturn.kernels._jit import F8, F8_2_out, I4_2_out, I4_out, U1_out, U8_2_out, i8, inner, kernel, u8
-from upturn.kernels.criteria import RULES, Node, estimate
+from upturn.kernels._jit import F8, F8_2_out, I4_2_out, I4_out, I8_2_out, U1_out, i8, inner, kernel, u8
+from upturn.kernels.criteria import ANY_WEIGHT, RULES, Node, estimate
 from upturn.kernels.hashing import draw, fold, uniform
 from upturn.kernels.histogram import CELLS, ROWS, Rows, add_rows, node_sums, subtract
 from upturn.kernels.splitting import LAYOUT, Best, Scratch, clear, partition, scan_feature
@@ -30,7 +30,7 @@ from upturn.kernels.splitting import LAYOUT, Best, Scratch, clear, partition, sc
 # What a node's draws are for; its children's keys are folded from its own.
 _LEFT, _RIGHT, _FEATURES, _ONE_FEATURE = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
-BLOCK_BYTES = 800_000  # about what a core's own cache holds beside the histograms
+BLOCK_BYTES = 800_000  # a good size of a block: what a core's own cache holds beside the histograms
 FEATURE_COLUMN, CUT, LEFT_CHILD, CATEGORY_SET, MISSING_LEFT = 0, 1, 2, 3, 4  # columns of ``links``
 LINKS = 5
 
@@ -42,10 +42,11 @@ class Table(NamedTuple):
     stride: int
     n_codes: object
     categorical: object
+    block_rows: int  # nodes of at most so many rows are grown from a compact block; 0 for never
 
 
-TABLE = types.NamedTuple((U1_out, i8, I4_out, U1_out), Table)
-GROWN = types.Tuple((i8, I4_2_out, F8_2_out, i8, U8_2_out))
+TABLE = types.NamedTuple((U1_out, i8, I4_out, U1_out, i8), Table)
+GROWN = types.Tuple((i8, I4_2_out, F8_2_out, i8, I8_2_out))
 
 
 # Plain loops instead of slice assignments all through: numba compiles those several times faster.
@@ -142,9 +143,9 @@ def _find_split(key, codes, stride, table, rows, start, stop, kept, cells, order
 @inner
 def _pack_bits(flags, sets, at):
     for k in range(4):
-        bits = np.uint64(0)
+        bits = np.int64(0)
         for b in range(64):
-            bits |= np.uint64(flags[64 * k + b]) << np.uint64(b)
+            bits |= np.int64(flags[64 * k + b]) << np.int64(b)
         sets[at, k] = bits
 
 
@@ -172,13 +173,12 @@ def grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout):
     size = n_arms * CELLS * n_words
     links = np.empty((64, LINKS), np.int32)
     numbers = np.empty((64, 1 + 3 * n_arms))
-    sets = np.empty((8, 4), np.uint64)
+    sets = np.empty((8, 4), np.int64)
     n_nodes, n_sets = 1, 0
 
     longest = max(rows.index.size, judges.index.size)
     spare = Rows(np.empty(longest, np.uint32), np.empty(longest * n_words, np.int64), np.empty(longest, np.uint8))
-    block_rows = BLOCK_BYTES // n_features if 3 * rules.max_features >= n_features else 0
-    block = np.empty(n_features * min(block_rows, rows.index.size), np.uint8)
+    block = np.empty(n_features * min(table.block_rows, rows.index.size), np.uint8)
     n_slots = _slots(rows.index.size, rules.max_depth) if rules.subtraction else 0
     cells = np.empty(4 * size + n_slots * n_features * size, np.int64)
     free = np.empty(n_slots, np.int64)
@@ -224,10 +224,11 @@ def grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout):
             t = stack[waiting, 9 + n_arms + a] * layout.total_unit + layout.origin * w
             node.weight[a], node.total[a] = w, t
             heavy = heavy or w >= rules.min_split
-            if parent < 0:
-                mean = estimate(w, t, root_mean[a], 0.0, 0.0)
+            before = root_mean[a] if parent < 0 else numbers[parent, 1 + 2 * n_arms + a]
+            if depth == 0:
+                mean = estimate(w, t, before, 0.0, ANY_WEIGHT)
             else:
-                mean = estimate(w, t, numbers[parent, 1 + 2 * n_arms + a], rules.n_reg, rules.inherit_below)
+                mean = estimate(w, t, before, rules.n_reg, rules.inherit_below)
             node.mean[a] = mean
             numbers[me, 1 + a] = mean
             numbers[me, 1 + n_arms + a] = w
@@ -236,7 +237,9 @@ def grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout):
             for a in range(n_arms):
                 w = stack[waiting, 9 + 2 * n_arms + a] * layout.weight_unit
                 t = stack[waiting, 9 + 3 * n_arms + a] * layout.total_unit + layout.origin * w
-                numbers[me, 1 + a] = estimate(w, t, root_mean[a] if parent < 0 else numbers[parent, 1 + a], 0.0, 0.0)
+                numbers[me, 1 + a] = estimate(
+                    w, t, root_mean[a] if parent < 0 else numbers[parent, 1 + a], 0.0, ANY_WEIGHT
+                )
                 numbers[me, 1 + n_arms + a] = w
         numbers[me, 0] = 0.0
         links[me, FEATURE_COLUMN], links[me, LEFT_CHILD], links[me, CATEGORY_SET] = -1, -1, -1
@@ -244,7 +247,7 @@ def grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout):
 
         feature = -1
         if heavy and depth < rules.max_depth and stop - start > 1:
-            if local == 0 and 0 < stop - start <= block_rows:
+            if local == 0 and 0 < stop - start <= table.block_rows:
                 local = _copy_block(table.codes, table.stride, n_features, rows.index, start, stop, block)
             codes = block if local > 0 else table.codes
             stride = local if local > 0 else table.stride

@@ -12,14 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from upturn._table import Matrix
 from upturn.base import Experiment, UpliftEstimator
 from upturn.kernels.binning import MAX_BINS
-from upturn.kernels.criteria import CRITERIA, CTS, NEEDS_RATES, Rules
+from upturn.kernels.criteria import ANY_WEIGHT, CRITERIA, CTS, NEEDS_RATES, Rules
 from upturn.trees import _export
 from upturn.trees._bins import Bins
 from upturn.trees._growth import Soil, compile_kernels, kept_histograms_fit
 from upturn.trees._nodes import Nodes
 
 _DEEPEST = 10_000  # "no limit"
-_SMALLEST = 1e-300  # any weight at all
 
 
 class TreeModel(UpliftEstimator):
@@ -85,7 +84,7 @@ class TreeModel(UpliftEstimator):
             laplace=1.0 if self.laplace and binary and not is_cts else 0.0,
             min_split=float(self.min_samples_split),
             n_reg=float(self.n_reg),
-            inherit_below=max(float(self.min_samples_split), _SMALLEST) if is_cts else _SMALLEST,
+            inherit_below=max(float(self.min_samples_split), ANY_WEIGHT) if is_cts else ANY_WEIGHT,
             alpha=float(self.alpha),
             min_leaf=float(self.min_samples_leaf),
             min_arm=float(self.min_samples_arm),

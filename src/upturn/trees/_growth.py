@@ -139,7 +139,10 @@ class Soil:
         rows = self._gather(role, copies, GROW)
         judges = self._gather(role, copies, ESTIMATE)
         key = sampling.purpose_key(seed, NODE, np.uint64(tree))
-        table = growing.Table(self.codes.reshape(-1), len(self), self.bins.n_codes, self.bins.categorical)
+        n_features = self.bins.n_features
+        # a block copies all features, which pays only if a good part of them is looked at
+        block_rows = growing.BLOCK_BYTES // n_features if 3 * rules.max_features >= n_features else 0
+        table = growing.Table(self.codes.reshape(-1), len(self), self.bins.n_codes, self.bins.categorical, block_rows)
         return _to_nodes(growing.grow(key, 0, self.mean, rows, judges, table, rules, self.layout), len(self.mean))
 
     def _gather(self, role: NDArray[np.uint8], copies: NDArray[np.uint8], value: np.uint8) -> Rows:
@@ -184,7 +187,7 @@ def _to_nodes(grown: tuple[Any, ...], n_responses: int) -> Nodes:
         numbers[:, 0].copy(),
         numbers[:, 1 : 1 + n_responses].copy(),
         numbers[:, 1 + n_responses : 1 + 2 * n_responses].copy(),
-        sets[:n_sets].copy(),
+        sets[:n_sets].view(np.uint64).copy(),
     )
 
 

@@ -107,7 +107,7 @@ class UpliftTree(TreeModel):
     gains more; where a node has none they follow the heavier side. Levels of a category are ordered, in each node, by
     their effect, and cut like a number; with several arms every arm's order is tried. Levels a node has not seen go
     the way of missing values. Only the 254 most frequent levels of a feature stay apart; the others are one.
-    Zero probabilities inside KL and chi-square are kept 1e-9 away from 0 and 1.
+    Zero probabilities inside KL and chi-square are kept 2^-20 (one in a million) away from 0 and 1.
 
     References
     ----------
