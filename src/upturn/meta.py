@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
@@ -93,7 +94,6 @@ class ClassTransformation(UpliftEstimator):
         if self.reweight:
             totals = np.bincount(data.arm, weights=weight, minlength=2)
             weight = data.weights * (totals.sum() / (2 * totals))[data.arm]
-        raw = np.isnan(data.X).any() or data.schema.categorical.any()
         if self.estimator is None:
             self.encoder_: LinearEncoder | None = LinearEncoder.fit(data.X, data.schema, weight)
             self.coef_names_ = self.encoder_.names(data.schema)
@@ -101,7 +101,8 @@ class ClassTransformation(UpliftEstimator):
             self.coef_, self.intercept_ = model.coef_[0], float(model.intercept_[0])
         else:
             model = clone(self.estimator)
-            needs_encoding = raw and not get_tags(model).input_tags.allow_nan
+            # Also where nothing is missing now: something may be at predict.
+            needs_encoding = not get_tags(model).input_tags.allow_nan
             self.encoder_ = (
                 LinearEncoder.fit(data.X, data.schema, weight, standardize=False) if needs_encoding else None
             )
@@ -157,6 +158,9 @@ def _weight_argument(model: Any, weight: NDArray[np.float64] | None) -> dict[str
     """The weights as a keyword for a foreign estimator's fit, left out when they say nothing."""
     if weight is None or np.ptp(weight) <= 1e-12 * weight.max():
         return {}
+    steps = getattr(model, "steps", None)  # a pipeline hands the weights to its last step
+    if steps and has_fit_parameter(steps[-1][1], "sample_weight") and not get_config()["enable_metadata_routing"]:
+        return {f"{steps[-1][0]}__sample_weight": weight}
     if not has_fit_parameter(model, "sample_weight"):
         raise ValueError(
             f"{type(model).__name__} takes no sample_weight, and this fit needs weights (given ones, or those that balance groups "
