@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from upturn.kernels import growing, sampling
 from upturn.kernels.criteria import Rules
-from upturn.kernels.histogram import CELLS, Rows
+from upturn.kernels.histogram import CELLS, Rows, arm_sums
 from upturn.kernels.sampling import ESTIMATE, GROW, HALF, HONEST, IN, NODE, OUT, ROWS
 from upturn.kernels.splitting import Layout
 from upturn.trees._bins import Bins, Codes
@@ -26,6 +26,7 @@ from upturn.trees._words import encode_outcome
 _HALF_ROLE = np.uint8(4)
 _MOST_KEPT_BYTES = 512 * 2**20  # of histograms kept for subtraction, a tree
 _NO_COPIES = np.empty(0, np.uint8)
+_NO_WEIGHTS = np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -165,8 +166,9 @@ class Soil:
 def _arm_means(
     arm: NDArray[np.uint8], n_arms: int, y: NDArray[np.float64], weight: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
-    totals = np.bincount(arm, y if weight is None else weight * y, n_arms + 1)
-    mean: NDArray[np.float64] = totals / np.bincount(arm, weight, n_arms + 1)
+    sums = np.empty((n_arms + 1, 2))
+    arm_sums(arm, y, _NO_WEIGHTS if weight is None else weight, sums)
+    mean: NDArray[np.float64] = sums[:, 1] / sums[:, 0]
     return mean
 
 

@@ -207,7 +207,7 @@ class UpliftTree(TreeModel):
         self._fit_soil(soil, replace(prepared.data, weight=weight), prepared.low, prepared.span)
 
     def _recommend_prepared(self, prepared: _Prepared) -> NDArray[np.intp]:
-        return self.nodes_.respond_to_codes(prepared.row_codes).argmax(axis=1)
+        return self.nodes_.decide_on_codes(prepared.row_codes)
 
     def _hold_out(self, soil: Soil, role: NDArray[np.uint8], seed: np.uint64) -> NDArray[np.int64]:
         """Take validation rows out of the sample, by arm; at least one row of each arm stays on either side."""
