@@ -210,7 +210,7 @@ class UpliftBoosting(_Ensemble):
         prepared, groups = base._prepare(data), (data.y.astype(np.uint8), data.arm)
         weight, total = self._first_weights(data), data.weights.sum()
         members: list[UpliftEstimator] = []
-        history, bound, sums = np.zeros(self.n_estimators, dtype=_ROUND), 1.0, np.empty(4)
+        history, bound, cells = np.zeros(self.n_estimators, dtype=_ROUND), 1.0, np.empty(4)
         for m in progress(range(self.n_estimators), self.verbose, "boosting"):
             weight /= weight.sum()
             member = _seeded(base, seed, m)
@@ -218,9 +218,10 @@ class UpliftBoosting(_Ensemble):
                 prepared, weight * total
             )  # as many rows as there are, or a Laplace correction swamps them
             decision = (member._recommend_prepared(prepared) == 1).view(np.uint8)
-            tally(weight, decision, *groups, sums)
-            shares = float(sums[1]), float(sums[0])
-            errors = float(sums[3] / sums[1]), float(sums[2] / sums[0])
+            tally(weight, decision, *groups, cells)
+            right_c, wrong_c, right_t, wrong_t = cells.tolist()
+            shares = right_t + wrong_t, right_c + wrong_c
+            errors = wrong_t / shares[0], wrong_c / shares[1]
             betas = (1.0, 1.0) if 1.0 in errors else coefficients(self.algorithm, *errors, *shares)
             restarts = self._must_restart(errors, shares, betas)
             if restarts:

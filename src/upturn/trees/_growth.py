@@ -149,7 +149,8 @@ class Soil:
     def _gather(self, role: NDArray[np.uint8], copies: NDArray[np.uint8], value: np.uint8) -> Rows:
         n = int(np.count_nonzero(role == value))
         rows = Rows(np.empty(n, np.uint32), np.empty(n * self.layout.n_words, np.int64), np.empty(n, np.uint8))
-        sampling.gather_rows(role, value, copies, self.words, self.layout.n_words, self.arm, *rows)
+        if n > 0:
+            sampling.gather_rows(role, value, copies, self.words, self.layout.n_words, self.arm, *rows)
         return rows
 
     def _count(self, role: NDArray[np.uint8], value: np.uint8) -> NDArray[np.int64]:
