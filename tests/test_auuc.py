@@ -179,7 +179,7 @@ def test_bootstrap_replicates_are_areas_of_resampled_rows():
     weight = rng.uniform(0.5, 2, 60)
     samples = auuc(y, score, arm, sample_weight=weight, interval=0.9, n_bootstrap=30, random_state=8).samples
     counts = np.empty(60, np.int32)
-    rows = rows_by_arm(up._target.read_target(y, arm))
+    rows = rows_by_arm(arm.astype(np.uint8), 1)
     for replicate in range(30):
         resample(np.uint64(8), replicate, *rows, counts)
         assert [counts[arm == a].sum() for a in (0, 1)] == [np.sum(arm == a) for a in (0, 1)]

@@ -36,6 +36,12 @@ FORMAT = 1  # raised when the layout changes; every older format stays readable
 # Every class that can be saved, and where it lives.
 REGISTRY = {
     "ClassTransformation": "upturn.meta",
+    "UpliftBagging": "upturn.boosting",
+    "UpliftBoosting": "upturn.boosting",
+    "UpliftTree": "upturn.trees",
+    "UpliftForest": "upturn.trees",
+    "CTSForest": "upturn.trees",
+    "UCTSForest": "upturn.trees",
 }
 
 _DTYPES = {"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"}

@@ -121,7 +121,7 @@ def auuc(
     for k, share in enumerate(arm_shares(target)):
         ranked = rank(target, scores[:, k], k + 1)
         value += share * area(code, *ranked.columns)
-        samples += share * _replicates(code, ranked, rows_by_arm(target), seed, n_bootstrap, n_jobs)
+        samples += share * _replicates(code, ranked, rows_by_arm(target.arm, target.n_arms), seed, n_bootstrap, n_jobs)
     return Estimate(value, samples, level)
 
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from upturn._run import run_parallel
-from upturn._target import Target
 
 _BLOCK = 25  # replicates a kernel call makes: long enough to be worth a call, short enough for Ctrl-C
 
@@ -54,10 +53,10 @@ class Estimate(float):
         return Estimate, (float(self), self.samples, self.level)
 
 
-def rows_by_arm(target: Target) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+def rows_by_arm(arm: NDArray[np.uint8], n_arms: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """Row numbers listed arm by arm, and where each arm starts: what a stratified bootstrap draws from."""
-    starts = np.concatenate(([0], np.cumsum(np.bincount(target.arm, minlength=target.n_arms + 1))))
-    return np.argsort(target.arm, kind="stable").astype(np.uint32), starts.astype(np.int64)
+    starts = np.concatenate(([0], np.cumsum(np.bincount(arm, minlength=n_arms + 1))))
+    return np.argsort(arm, kind="stable").astype(np.uint32), starts.astype(np.int64)
 
 
 def bootstrap(
