@@ -1,0 +1,231 @@
+"""Merging and post-optimising partitions of one numeric feature: the paper's search, and the fast one's last step.
+
+A partition is the increasing list of the boundary points it cuts at, both ends included.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._jit import F8, I4_2, I8, I8_out, f8, i8, inner, kernel
+from .umodl import Floats, costs_of_cutting, interval_cost, log_factorials
+
+Points = NDArray[np.int32]
+Cuts = NDArray[np.int64]
+
+MOST_INTERVALS = 1 << 14  # post-optimisation never grows a partition beyond this
+SCAN = 8192  # a longer span is scanned in strides,
+CLOSE_LOOKS = 6  # and so many of the best places are then looked at closely
+TOLERANCE = 1e-13  # a gain must exceed this part of the cost: a log-factorial's last bit is 3e-8 at ten million rows
+
+
+@kernel(f8, I4_2, I8, i8, i8, F8)
+def cuts_cost(points, cuts, n_arms, n_classes, table):  # type: ignore[no-untyped-def]
+    """Return the sum of the costs of the intervals between cuts, without the prior."""
+    total = 0.0
+    for k in range(cuts.shape[0] - 1):
+        total += interval_cost(points, cuts[k], cuts[k + 1], n_arms, n_classes, table)
+    return total
+
+
+def table_for(points: Points, n_classes: int) -> Floats:
+    """Return log-factorials that reach as far as the criterion looks."""
+    return log_factorials(int(points[-1].sum()) + n_classes)
+
+
+@inner
+def _best_cut(points, lo, hi, n_arms, n_classes, table):  # type: ignore[no-untyped-def]
+    """Return where to cut a span in two, and what both parts cost; (lo, inf) when nothing lies between."""
+    inside = hi - lo - 1
+    if inside < 1:
+        return lo, np.inf
+    stride = max(inside // SCAN, 1)
+    costs = np.empty((inside - 1) // stride + 1)
+    costs_of_cutting(points, lo, hi, lo + 1, stride, n_arms, n_classes, table, costs)
+    best_k = np.argmin(costs)
+    best_at, best = lo + 1 + best_k * stride, costs[best_k]
+    if stride == 1:
+        return best_at, best
+    close = np.empty(2 * stride - 1)
+    for _ in range(CLOSE_LOOKS):
+        k = np.argmin(costs)
+        costs[k] = np.inf
+        first = max(lo + 2 + (k - 1) * stride, lo + 1)
+        last = min(lo + (k + 1) * stride, hi - 1)
+        window = close[: last - first + 1]
+        costs_of_cutting(points, lo, hi, first, 1, n_arms, n_classes, table, window)
+        k = np.argmin(window)
+        if window[k] < best:
+            best_at, best = first + k, window[k]
+    return best_at, best
+
+
+@inner
+def _refresh(points, cuts, n, old_lo, old_hi, old_at, old_cost, n_old, span, n_arms, n_classes, table, out):  # type: ignore[no-untyped-def]
+    """Write (lo, hi, cut, cost) of the best cut of every ``span`` neighbouring intervals, keeping what did not change."""
+    j = 0
+    for i in range(n - span):
+        lo, hi = cuts[i], cuts[i + span]
+        while j < n_old and old_lo[j] < lo:
+            j += 1
+        out[0, i], out[1, i] = lo, hi
+        if j < n_old and old_lo[j] == lo and old_hi[j] == hi:
+            out[2, i], out[3, i] = old_at[j], old_cost[j]
+        else:
+            at, cost = _best_cut(points, lo, hi, n_arms, n_classes, table)
+            out[2, i], out[3, i] = at, cost
+
+
+@kernel(i8, I4_2, I8_out, i8, i8, i8, F8, F8, f8, i8)
+def _polish(points, cuts, n, n_arms, n_classes, table, prior, scale, rounds):  # type: ignore[no-untyped-def]
+    """Improve cuts[:n] in place, one best move at a time; return the new n, negative when ``rounds`` ran out."""
+    room = cuts.shape[0]
+    memory = np.zeros((3, 4, room))  # for spans of 1, 2, 3 intervals: lo, hi, best cut, its cost
+    known = np.zeros(3, dtype=np.int64)
+    scratch = np.zeros((4, room))
+    costs = np.zeros(room)
+    for _ in range(rounds):
+        for i in range(n - 1):
+            costs[i] = interval_cost(points, cuts[i], cuts[i + 1], n_arms, n_classes, table)
+        for s in range(3):
+            old = memory[s].copy()
+            _refresh(
+                points, cuts, n, old[0], old[1], old[2], old[3], known[s], s + 1, n_arms, n_classes, table, scratch
+            )
+            known[s] = max(n - 1 - s, 0)
+            memory[s, :, : known[s]] = scratch[:, : known[s]]
+        intervals = n - 1
+        best_gain, kind, place = scale * TOLERANCE, -1, 0
+        for i in range(n - 1):  # split one interval
+            if n < room and intervals + 1 < prior.shape[0]:
+                gain = costs[i] - memory[0, 3, i] + prior[intervals] - prior[intervals + 1]
+                if gain > best_gain:
+                    best_gain, kind, place = gain, 0, i
+        for i in range(n - 2):  # merge two, or move the cut between them
+            pair = costs[i] + costs[i + 1]
+            gain = pair - memory[1, 3, i]
+            if gain > best_gain:
+                best_gain, kind, place = gain, 1, i
+            merged = interval_cost(points, cuts[i], cuts[i + 2], n_arms, n_classes, table)
+            gain = pair - merged + prior[intervals] - prior[intervals - 1]
+            if gain > best_gain:
+                best_gain, kind, place = gain, 2, i
+        for i in range(n - 3):  # merge three and cut them in two
+            three = costs[i] + costs[i + 1] + costs[i + 2]
+            gain = three - memory[2, 3, i] + prior[intervals] - prior[intervals - 1]
+            if gain > best_gain:
+                best_gain, kind, place = gain, 3, i
+        if kind < 0:
+            return n
+        if kind == 0:
+            for k in range(n, place + 1, -1):
+                cuts[k] = cuts[k - 1]
+            cuts[place + 1] = np.int64(memory[0, 2, place])
+            n += 1
+        elif kind == 1:
+            cuts[place + 1] = np.int64(memory[1, 2, place])
+        else:
+            if kind == 3:
+                cuts[place + 2] = np.int64(memory[2, 2, place])
+            for k in range(place + 1, n - 1):
+                cuts[k] = cuts[k + 1]
+            n -= 1
+    return -n
+
+
+def polish(points: Points, cuts: Cuts, n_arms: int, n_classes: int, prior: Floats) -> Cuts:
+    """Improve a partition until no split, merge, merge-split or merge-merge-split lowers its cost."""
+    table = table_for(points, n_classes)
+    ends = np.array([0, len(points) - 1], dtype=np.int64)
+    scale = abs(float(cuts_cost(points, ends, n_arms, n_classes, table))) + 1.0
+    room = min(len(points), max(MOST_INTERVALS, len(cuts)) + 1)
+    n = len(cuts)
+    buffer = np.zeros(min(room, 4 * n + 64), dtype=np.int64)
+    buffer[:n] = cuts
+    while True:
+        n = int(_polish(points, buffer, n, n_arms, n_classes, table, prior, scale, 64))
+        full = abs(n) == len(buffer) < room
+        if n > 0 and not full:
+            return buffer[:n].copy()
+        n = abs(n)
+        buffer = np.concatenate([buffer[:n], np.zeros(min(room, 4 * n + 64) - n, dtype=np.int64)])
+
+
+@inner
+def _raise_leaf(tree, size, leaf, value):  # type: ignore[no-untyped-def]
+    """Set a leaf of a tournament tree (the least value of each pair moves up) and repair its path to the root."""
+    at = size + leaf
+    tree[at] = value
+    at >>= 1
+    while at >= 1:
+        least = min(tree[2 * at], tree[2 * at + 1])
+        if tree[at] == least:
+            return
+        tree[at] = least
+        at >>= 1
+
+
+@kernel(i8, I4_2, i8, i8, F8, F8, i8, I8_out)
+def _merge_greedily(points, n_arms, n_classes, table, prior, enough, cuts):  # type: ignore[no-untyped-def]
+    m = points.shape[0] - 1  # intervals at the start; leaf k stands for the merge of interval k with the next one
+    size = 1
+    while size < m:
+        size *= 2
+    tree = np.full(2 * size, np.inf)
+    costs = np.empty(m)
+    end = np.empty(m, dtype=np.int64)
+    before = np.empty(m, dtype=np.int64)
+    for k in range(m):
+        costs[k] = interval_cost(points, k, k + 1, n_arms, n_classes, table)
+        end[k] = k + 1
+        before[k] = k - 1
+    for k in range(m - 1):
+        tree[size + k] = interval_cost(points, k, k + 2, n_arms, n_classes, table) - costs[k] - costs[k + 1]
+    for at in range(size - 1, 0, -1):
+        tree[at] = min(tree[2 * at], tree[2 * at + 1])
+    intervals = m
+    by_cost = prior.shape[0] > 0
+    while intervals > enough and (not by_cost or tree[1] + prior[intervals - 1] - prior[intervals] < 0.0):
+        at = 1
+        while at < size:
+            at = 2 * at if tree[2 * at] <= tree[2 * at + 1] else 2 * at + 1
+        k = at - size
+        gone = end[k]
+        costs[k] = interval_cost(points, k, end[gone], n_arms, n_classes, table)
+        end[k] = end[gone]
+        _raise_leaf(tree, size, gone, np.inf)
+        intervals -= 1
+        after = end[k]
+        if after < m:
+            before[after] = k
+            both = interval_cost(points, k, end[after], n_arms, n_classes, table)
+            _raise_leaf(tree, size, k, both - costs[k] - costs[after])
+        else:
+            _raise_leaf(tree, size, k, np.inf)
+        if before[k] >= 0:
+            both = interval_cost(points, before[k], end[k], n_arms, n_classes, table)
+            _raise_leaf(tree, size, before[k], both - costs[before[k]] - costs[k])
+    k, n = 0, 0
+    while k < m:
+        cuts[n] = k
+        n += 1
+        k = end[k]
+    cuts[n] = m
+    return n + 1
+
+
+def greedy_cuts(points: Points, n_arms: int, n_classes: int, prior: Floats) -> Cuts:
+    """Return the paper's solution: merge neighbours while the cost falls, best merge first, then post-optimise.
+
+    ``points`` are all distinct values here, and ``prior`` must reach that many intervals.
+    """
+    return polish(points, merged(points, n_arms, n_classes, prior, 1), n_arms, n_classes, prior)
+
+
+def merged(points: Points, n_arms: int, n_classes: int, prior: Floats | None, enough: int) -> Cuts:
+    """Merge neighbours, best merge first, while the cost falls (no prior: always) and more than ``enough`` are left."""
+    cuts = np.empty(len(points), dtype=np.int64)
+    steps = np.empty(0) if prior is None else prior
+    n = _merge_greedily(points, n_arms, n_classes, table_for(points, n_classes), steps, enough, cuts)
+    return cuts[:n]
