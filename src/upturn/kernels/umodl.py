@@ -28,7 +28,7 @@ BLOCK = 1024  # every so many entries the log-factorials are anchored anew, so t
 
 
 @kernel(void, F8_out)
-def _fill_log_factorials(table):  # type: ignore[no-untyped-def]
+def _fill_log_factorials(table):
     for n in range(table.shape[0]):
         table[n] = math.lgamma(n + 1.0) if n % BLOCK == 0 else table[n - 1] + math.log(float(n))
 
@@ -47,7 +47,7 @@ def log_factorials(n: int) -> Floats:
 
 
 @inner
-def pooled_cost(counts, lo, hi, n_arms, n_classes, table):  # type: ignore[no-untyped-def]
+def pooled_cost(counts, lo, hi, n_arms, n_classes, table):
     """Describe the rows between two points with one outcome distribution: line 2 of equation (2), W = 0."""
     cost = -table[n_classes - 1]
     total = 0
@@ -61,7 +61,7 @@ def pooled_cost(counts, lo, hi, n_arms, n_classes, table):  # type: ignore[no-un
 
 
 @inner
-def separate_cost(counts, lo, hi, n_arms, n_classes, table):  # type: ignore[no-untyped-def]
+def separate_cost(counts, lo, hi, n_arms, n_classes, table):
     """Describe the rows between two points with one distribution for each arm: line 3 of equation (2), W = 1."""
     cost = -n_arms * table[n_classes - 1]
     for a in range(n_arms):
@@ -75,7 +75,7 @@ def separate_cost(counts, lo, hi, n_arms, n_classes, table):  # type: ignore[no-
 
 
 @inner
-def general_cost(counts, lo, hi, n_arms, n_classes, table):  # type: ignore[no-untyped-def]
+def general_cost(counts, lo, hi, n_arms, n_classes, table):
     """Return the cost of the rows between two points under the better W, without any prior on the partition."""
     return min(
         pooled_cost(counts, lo, hi, n_arms, n_classes, table),
@@ -84,7 +84,7 @@ def general_cost(counts, lo, hi, n_arms, n_classes, table):  # type: ignore[no-u
 
 
 @inner
-def two_by_two_cost(counts, lo, hi, table):  # type: ignore[no-untyped-def]
+def two_by_two_cost(counts, lo, hi, table):
     """Return the same for two arms and two classes: log C(n+1, 1) n!/(n0! n1!) = log (n+1)!/(n0! n1!).
 
     Small enough to be inlined and vectorised: 3 ns, where a call of ``general_cost`` takes ten times that. So loops
@@ -102,7 +102,7 @@ def two_by_two_cost(counts, lo, hi, table):  # type: ignore[no-untyped-def]
 
 
 @inner
-def interval_cost(counts, lo, hi, n_arms, n_classes, table):  # type: ignore[no-untyped-def]
+def interval_cost(counts, lo, hi, n_arms, n_classes, table):
     """Return the cost of one interval."""
     if n_arms == 2 and n_classes == 2:
         return two_by_two_cost(counts, lo, hi, table)
@@ -110,7 +110,7 @@ def interval_cost(counts, lo, hi, n_arms, n_classes, table):  # type: ignore[no-
 
 
 @inner
-def costs_up_to(counts, earliest, hi, n_arms, n_classes, table, out):  # type: ignore[no-untyped-def]
+def costs_up_to(counts, earliest, hi, n_arms, n_classes, table, out):
     """Write the costs of the intervals that end at point ``hi`` and start at ``earliest`` or later."""
     if n_arms == 2 and n_classes == 2:
         for lo in range(earliest, hi):
@@ -121,7 +121,7 @@ def costs_up_to(counts, earliest, hi, n_arms, n_classes, table, out):  # type: i
 
 
 @inner
-def costs_of_cutting(counts, lo, hi, first, stride, n_arms, n_classes, table, out):  # type: ignore[no-untyped-def]
+def costs_of_cutting(counts, lo, hi, first, stride, n_arms, n_classes, table, out):
     """Write what both parts of a span cost when it is cut at ``first``, ``first + stride``, ..."""
     if n_arms == 2 and n_classes == 2:
         for k in range(out.shape[0]):
@@ -135,7 +135,7 @@ def costs_of_cutting(counts, lo, hi, first, stride, n_arms, n_classes, table, ou
 
 
 @kernel(void, I4_2, i8, i8, F8, F8_out, F8_out)
-def _part_costs(points, n_arms, n_classes, table, pooled, separate):  # type: ignore[no-untyped-def]
+def _part_costs(points, n_arms, n_classes, table, pooled, separate):
     for i in range(points.shape[0] - 1):
         pooled[i] = pooled_cost(points, i, i + 1, n_arms, n_classes, table)
         separate[i] = separate_cost(points, i, i + 1, n_arms, n_classes, table)
@@ -184,7 +184,7 @@ def group_prior(n_values: int, most: int) -> Floats:
 
 
 @kernel(i8, F8, U1, I8_2, b1, I4_2_out, I8_out)
-def _boundary_counts(values, cells, weights, merge_runs, counts, rows):  # type: ignore[no-untyped-def]
+def _boundary_counts(values, cells, weights, merge_runs, counts, rows):
     n, n_cells = values.shape[0], counts.shape[1]
     weighted = weights.shape[0] > 0
     running = np.zeros(n_cells, dtype=np.int64)
@@ -248,7 +248,7 @@ def boundary_counts(
 
 
 @kernel(b1, I8, F8, i8, U1_out)
-def _unpack_cells(packed, ordered, bits, cells):  # type: ignore[no-untyped-def]
+def _unpack_cells(packed, ordered, bits, cells):
     mask = (1 << bits) - 1
     for k in range(packed.shape[0]):
         cells[k] = packed[k] & mask

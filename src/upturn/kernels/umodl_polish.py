@@ -21,7 +21,7 @@ TOLERANCE = 1e-13  # a gain must exceed this part of the cost: a log-factorial's
 
 
 @kernel(f8, I4_2, I8, i8, i8, F8)
-def cuts_cost(points, cuts, n_arms, n_classes, table):  # type: ignore[no-untyped-def]
+def cuts_cost(points, cuts, n_arms, n_classes, table):
     """Return the sum of the costs of the intervals between cuts, without the prior."""
     total = 0.0
     for k in range(cuts.shape[0] - 1):
@@ -35,7 +35,7 @@ def table_for(points: Points, n_classes: int) -> Floats:
 
 
 @inner
-def _best_cut(points, lo, hi, n_arms, n_classes, table):  # type: ignore[no-untyped-def]
+def _best_cut(points, lo, hi, n_arms, n_classes, table):
     """Return where to cut a span in two, and what both parts cost; (lo, inf) when nothing lies between."""
     inside = hi - lo - 1
     if inside < 1:
@@ -62,7 +62,7 @@ def _best_cut(points, lo, hi, n_arms, n_classes, table):  # type: ignore[no-unty
 
 
 @inner
-def _refresh(points, cuts, n, old_lo, old_hi, old_at, old_cost, n_old, span, n_arms, n_classes, table, out):  # type: ignore[no-untyped-def]
+def _refresh(points, cuts, n, old_lo, old_hi, old_at, old_cost, n_old, span, n_arms, n_classes, table, out):
     """Write (lo, hi, cut, cost) of the best cut of every ``span`` neighbouring intervals, keeping what did not change."""
     j = 0
     for i in range(n - span):
@@ -78,7 +78,7 @@ def _refresh(points, cuts, n, old_lo, old_hi, old_at, old_cost, n_old, span, n_a
 
 
 @kernel(i8, I4_2, I8_out, i8, i8, i8, F8, F8, f8, i8)
-def _polish(points, cuts, n, n_arms, n_classes, table, prior, scale, rounds):  # type: ignore[no-untyped-def]
+def _polish(points, cuts, n, n_arms, n_classes, table, prior, scale, rounds):
     """Improve cuts[:n] in place, one best move at a time; return the new n, negative when ``rounds`` ran out."""
     room = cuts.shape[0]
     memory = np.zeros((3, 4, room))  # for spans of 1, 2, 3 intervals: lo, hi, best cut, its cost
@@ -153,7 +153,7 @@ def polish(points: Points, cuts: Cuts, n_arms: int, n_classes: int, prior: Float
 
 
 @inner
-def _raise_leaf(tree, size, leaf, value):  # type: ignore[no-untyped-def]
+def _raise_leaf(tree, size, leaf, value):
     """Set a leaf of a tournament tree (the least value of each pair moves up) and repair its path to the root."""
     at = size + leaf
     tree[at] = value
@@ -167,7 +167,7 @@ def _raise_leaf(tree, size, leaf, value):  # type: ignore[no-untyped-def]
 
 
 @kernel(i8, I4_2, i8, i8, F8, F8, i8, I8_out)
-def _merge_greedily(points, n_arms, n_classes, table, prior, enough, cuts):  # type: ignore[no-untyped-def]
+def _merge_greedily(points, n_arms, n_classes, table, prior, enough, cuts):
     m = points.shape[0] - 1  # intervals at the start; leaf k stands for the merge of interval k with the next one
     size = 1
     while size < m:

@@ -32,14 +32,14 @@ BAND_PASSES = 2  # so many times
 
 
 @kernel(void, I4_2, i8, i8, F8, F8_out)
-def _all_costs(points, n_arms, n_classes, table, costs):  # type: ignore[no-untyped-def]
+def _all_costs(points, n_arms, n_classes, table, costs):
     for hi in range(1, points.shape[0]):
         row = hi * (hi - 1) // 2
         costs_up_to(points, 0, hi, n_arms, n_classes, table, costs[row : row + hi])
 
 
 @kernel(void, I4_2, i8, i8, F8, F8, I8, f8, F8_out, I8_out)
-def _cheapest_path(points, n_arms, n_classes, table, costs, earliest, price, best, back):  # type: ignore[no-untyped-def]
+def _cheapest_path(points, n_arms, n_classes, table, costs, earliest, price, best, back):
     stored = costs.shape[0] > 0
     buffer = np.empty(0 if stored else points.shape[0])
     best[0] = 0.0
