@@ -196,7 +196,7 @@ def _boundary_counts(values, cells, weights, merge_runs, counts, rows):
     start = 0
     while start < n:
         stop = start + 1
-        atom = np.int64(cells[start])
+        atom = int(cells[start])
         while stop < n and values[stop] == values[start]:
             if cells[stop] != atom:
                 atom = -1
