@@ -408,7 +408,9 @@ def _check_arm_weights(weight: NDArray[np.float64], arm: NDArray[np.uint8], labe
     totals = np.bincount(arm, weights=weight, minlength=len(labels))
     empty = [labels[j] for j in np.flatnonzero(totals <= 0)]
     if empty:
-        raise ValueError(f"sample_weight is 0 for every row of arm(s) {empty!r}: each arm needs some positive weight")
+        raise ValueError(
+            f"sample_weight is zero for every row of arm(s) {empty!r}: each arm needs some positive weight"
+        )
 
 
 def _as_binary(values: NDArray[np.float64]) -> NDArray[np.float64]:

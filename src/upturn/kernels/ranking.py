@@ -132,7 +132,7 @@ def _area(code, order, last, y, side, weight, counts):
     if code == SEPARATE:
         return _lift_area(twice1, w1, s1) - _lift_area(twice0, w0, s0)
     total = w0 + w1
-    return (twice / total - before) / (2.0 * total)
+    return (twice - total * before) / (2.0 * total * total)
 
 
 @kernel(f8, i8, U4, B1, F8, U1, F8)
