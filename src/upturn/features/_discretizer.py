@@ -90,9 +90,9 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
     array([2, 1])
     >>> umodl.partitions_[0].edges.round(2)
     array([0.5])
-    >>> umodl.transform([[0.2, 0.5], [0.8, 0.5]]).round(1)
-    array([[0. , 0. ],
-           [0.4, 0. ]])
+    >>> umodl.transform([[0.2, 0.5], [0.8, 0.5]]).round(1)  # the second feature only knows the average effect
+    array([[0. , 0.2],
+           [0.4, 0.2]])
     """
 
     def __init__(
@@ -113,6 +113,8 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
     def _fit(self, data: Experiment) -> None:
         _one_of("search", self.search, SEARCHES)
         _one_of("encode", self.encode, ENCODINGS)
+        if data.weight is not None and (data.weight == 0).any():
+            data = data.take(np.flatnonzero(data.weight))
         classes, table = read_cells(data)
         fit_one = partial(_fit_column, data, table, self.search)
         self.partitions_ = run_parallel(
@@ -168,7 +170,7 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
                 blocks.append(effects[codes])
             else:
                 blocks.append((codes[:, None] == np.arange(part.n_parts)).astype(np.float64))
-        return like_input(X, np.hstack(blocks), self.get_feature_names_out())
+        return like_input(X, np.hstack(blocks), self.get_feature_names_out().tolist())
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns that ``transform`` returns."""

@@ -44,9 +44,11 @@ def like_input(X: Any, array: NDArray[Any], names: Sequence[str]) -> Any:
     if not isinstance(frame, nw.DataFrame):
         return array
     columns = {name: np.ascontiguousarray(array[:, j]) for j, name in enumerate(names)}
-    made = nw.from_dict(columns, native_namespace=nw.get_native_namespace(frame))
+    made = nw.to_native(nw.from_dict(columns, native_namespace=nw.get_native_namespace(frame)))
     index = nw.maybe_get_index(frame)
-    return nw.to_native(made if index is None else nw.maybe_set_index(made, index=index))
+    if index is not None:  # pandas and its kin
+        made.index = index
+    return made
 
 
 def new_frame(columns: Mapping[str, Sequence[Any]]) -> Any:

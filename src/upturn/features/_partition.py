@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,9 @@ class Partition:
         """Distribution of the classes by part and arm, (parts, arms, classes); an empty arm takes that of its part."""
         pooled = self.counts.sum(axis=1, keepdims=True)
         whole = self.counts.sum(axis=2, keepdims=True)
-        return np.where(whole > 0, self.counts / np.maximum(whole, 1), pooled / pooled.sum(axis=2, keepdims=True))
+        own, of_part = self.counts / np.maximum(whole, 1), pooled / pooled.sum(axis=2, keepdims=True)
+        shares: Floats = np.where(whole > 0, own, of_part)
+        return shares
 
     def responses(self, classes: Floats) -> Floats:
         """Mean outcome by part and arm, (parts, arms); with two classes the rate of the larger."""
@@ -111,7 +114,8 @@ class Partition:
     def differences(self, classes: Floats) -> Floats:
         """Mean outcome of each treatment arm less control's, (parts, arms - 1)."""
         means = self.responses(classes)
-        return means[:, 1:] - means[:, :1]
+        gaps: Floats = means[:, 1:] - means[:, :1]
+        return gaps
 
     def effects(self, classes: Floats) -> Floats:
         """Return the differences where the arms have distributions of their own, 0 elsewhere (the paper's CATE_i)."""
@@ -138,7 +142,7 @@ class Partition:
             return ["everything"]
         if self.edges is not None:
             ends = ["-inf", *(f"{edge:.6g}" for edge in self.edges), "inf"]
-            names = [f"({lo}, {hi}]" for lo, hi in zip(ends[:-1], ends[1:], strict=True)]
+            names = [f"({lo}, {hi}]" for lo, hi in pairwise(ends)]
             names[-1] = names[-1].replace("inf]", "inf)")
         else:
             assert self.groups is not None
@@ -165,7 +169,7 @@ class Partition:
         """Rebuild and check a partition read from a file."""
         part = cls(**{name: state[name] for name in cls.__dataclass_fields__})
         counts, n_parts = part.counts, len(part.counts)
-        found = isinstance(part.missing_part, int) and -1 <= part.missing_part < n_parts
+        found = part.missing_part in ((0,) if n_parts == 1 else (-1, n_parts - 1))
         if counts.dtype != np.int64 or counts.shape != (n_parts, n_arms, n_classes) or n_parts == 0 or not found:
             raise ValueError("the counts of a partition have the wrong shape")
         if counts.min() < 0 or counts.sum(axis=(1, 2)).min() == 0:
@@ -183,7 +187,8 @@ class Partition:
         else:
             assert part.groups is not None
             good = part.groups.dtype == np.int64 and part.groups.shape == (n_levels,)
-            good = good and set(np.unique(part.groups).tolist()) - {-1} == set(range(own if n_levels else 0))
+            used = set(np.unique(part.groups).tolist()) - {-1}
+            good = good and (used <= {0} if n_parts == 1 else used == set(range(own)))
         if not good:
             raise ValueError("the edges or groups of a partition are not well formed")
         return part
@@ -199,7 +204,13 @@ def partition_column(column: Floats, table: Table, n_levels: int | None, search:
     everything = table.count()
     if missing.all():
         none = None if n_levels is None else np.full(n_levels, -1, dtype=np.int64)
-        return _single(everything, table, np.empty(0) if n_levels is None else None, none, _null(table, 1.0))
+        return _single(
+            everything,
+            table,
+            np.empty(0) if n_levels is None else None,
+            none,
+            np.log(everything.sum() if n_levels is None else 1) + np.log(2.0),
+        )
     present = (
         Table(
             table.cells[~missing],
@@ -232,10 +243,6 @@ def partition_column(column: Floats, table: Table, n_levels: int | None, search:
     return _single(everything, table, None if edges is None else np.empty(0), groups, float(prior[1]))
 
 
-def _null(table: Table, n: float) -> float:
-    return float(np.log(n) + np.log(2.0))
-
-
 def _single(everything: Ints, table: Table, edges: Floats | None, groups: Ints | None, prior: float) -> Partition:
     pooled, separate = part_costs(everything, table.n_arms, table.n_classes)
     cost = float(min(pooled[0], separate[0]) + prior)
@@ -265,7 +272,8 @@ def _cut(values: Floats, table: Table, n: int, some_missing: bool, search: str) 
     below, above = ordered[rows[cuts[1:-1]] - 1], ordered[rows[cuts[1:-1]]]
     middle = below + (above - below) / 2
     edges = np.where(middle < above, middle, below)  # neighbouring floats have nothing between them
-    return edges, np.diff(points[cuts].astype(np.int64), axis=0), prior
+    before = points[cuts].astype(np.int64)
+    return edges, before[1:] - before[:-1], prior
 
 
 def _group(codes: Floats, table: Table, n_levels: int, some_missing: bool, search: str) -> tuple[Ints, Ints, Floats]:

@@ -133,7 +133,9 @@ def _find_split(key, codes, stride, table, rows, start, stop, kept, cells, order
         for j in range(batch):
             f = order[done + j]
             base = j * size if kept < 0 else kept + f * size
-            scan_feature(cells, base, f, table.n_codes[f], table.categorical[f] != 0, node, rules, layout, scratch, best)
+            scan_feature(
+                cells, base, f, table.n_codes[f], table.categorical[f] != 0, node, rules, layout, scratch, best
+            )
         done += batch
 
 

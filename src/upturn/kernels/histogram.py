@@ -23,7 +23,6 @@ from numba import types
 from upturn.kernels._jit import I8_out, U1_out, U4_out, i8, inner, kernel, void
 
 
-
 class Rows(NamedTuple):
     """Rows in node order: which row, what a histogram adds for it, its arm."""
 
@@ -77,7 +76,7 @@ def _packed_four(codes, c0, c1, c2, c3, index, word, arm, first, last, h0, h1, h
     for i in range(first, last):
         row = np.uint64(index[i])
         w = word[i]
-        o = (np.uint64(arm[i]) << _BYTE)
+        o = np.uint64(arm[i]) << _BYTE
         cells[h0 + o + np.uint64(codes[c0 + row])] += w
         cells[h1 + o + np.uint64(codes[c1 + row])] += w
         cells[h2 + o + np.uint64(codes[c2 + row])] += w
@@ -96,7 +95,7 @@ def _paired_two(codes, c0, c1, index, word, arm, first, last, h0, h1, cells):
         row = np.uint64(index[i])
         w = word[i + i]
         v = word[i + i + _ONE]
-        o = (np.uint64(arm[i]) << _BYTE)
+        o = np.uint64(arm[i]) << _BYTE
         k = o + np.uint64(codes[c0 + row])
         k = h0 + k + k
         a, b = cells[k] + w, cells[k + _ONE] + v
