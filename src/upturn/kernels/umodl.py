@@ -121,6 +121,17 @@ def costs_up_to(counts, earliest, hi, n_arms, n_classes, table, out):
 
 
 @inner
+def costs_of_spans(counts, span, n_arms, n_classes, table, out):
+    """Write the costs of the intervals from every point to the one ``span`` further on."""
+    if n_arms == 2 and n_classes == 2:
+        for lo in range(counts.shape[0] - span):
+            out[lo] = two_by_two_cost(counts, lo, lo + span, table)
+    else:
+        for lo in range(counts.shape[0] - span):
+            out[lo] = general_cost(counts, lo, lo + span, n_arms, n_classes, table)
+
+
+@inner
 def costs_of_cutting(counts, lo, hi, first, stride, n_arms, n_classes, table, out):
     """Write what both parts of a span cost when it is cut at ``first``, ``first + stride``, ..."""
     if n_arms == 2 and n_classes == 2:

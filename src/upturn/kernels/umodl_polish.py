@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._jit import F8, I4_2, I8, I8_out, f8, i8, inner, kernel
-from .umodl import Floats, costs_of_cutting, interval_cost, log_factorials
+from .umodl import (
+    Floats,
+    costs_of_cutting,
+    costs_of_spans,
+    general_cost,
+    interval_cost,
+    log_factorials,
+    two_by_two_cost,
+)
 
 Points = NDArray[np.int32]
 Cuts = NDArray[np.int64]
@@ -153,11 +161,9 @@ def polish(points: Points, cuts: Cuts, n_arms: int, n_classes: int, prior: Float
 
 
 @inner
-def _raise_leaf(tree, size, leaf, value):
-    """Set a leaf of a tournament tree (the least value of each pair moves up) and repair its path to the root."""
-    at = size + leaf
-    tree[at] = value
-    at >>= 1
+def _lift(tree, leaf):
+    """Repair the path from a leaf that was set to the root of a tournament tree: the least of each pair moves up."""
+    at = leaf >> 1
     while at >= 1:
         least = min(tree[2 * at], tree[2 * at + 1])
         if tree[at] == least:
@@ -169,19 +175,19 @@ def _raise_leaf(tree, size, leaf, value):
 @kernel(i8, I4_2, i8, i8, F8, F8, i8, I8_out)
 def _merge_greedily(points, n_arms, n_classes, table, prior, enough, cuts):
     m = points.shape[0] - 1  # intervals at the start; leaf k stands for the merge of interval k with the next one
+    two_by_two = n_arms == 2 and n_classes == 2
     size = 1
     while size < m:
         size *= 2
     tree = np.full(2 * size, np.inf)
-    costs = np.empty(m)
-    end = np.empty(m, dtype=np.int64)
-    before = np.empty(m, dtype=np.int64)
-    for k in range(m):
-        costs[k] = interval_cost(points, k, k + 1, n_arms, n_classes, table)
-        end[k] = k + 1
-        before[k] = k - 1
+    costs = np.empty(m)  # of interval k
+    unions = np.empty(m)  # of interval k and the next one together
+    costs_of_spans(points, 1, n_arms, n_classes, table, costs)
+    costs_of_spans(points, 2, n_arms, n_classes, table, unions)
+    end = np.arange(1, m + 1)
+    before = np.arange(-1, m - 1)
     for k in range(m - 1):
-        tree[size + k] = interval_cost(points, k, k + 2, n_arms, n_classes, table) - costs[k] - costs[k + 1]
+        tree[size + k] = unions[k] - costs[k] - costs[k + 1]
     for at in range(size - 1, 0, -1):
         tree[at] = min(tree[2 * at], tree[2 * at + 1])
     intervals = m
@@ -192,20 +198,26 @@ def _merge_greedily(points, n_arms, n_classes, table, prior, enough, cuts):
             at = 2 * at if tree[2 * at] <= tree[2 * at + 1] else 2 * at + 1
         k = at - size
         gone = end[k]
-        costs[k] = interval_cost(points, k, end[gone], n_arms, n_classes, table)
+        costs[k] = unions[k]
         end[k] = end[gone]
-        _raise_leaf(tree, size, gone, np.inf)
         intervals -= 1
-        after = end[k]
-        if after < m:
-            before[after] = k
-            both = interval_cost(points, k, end[after], n_arms, n_classes, table)
-            _raise_leaf(tree, size, k, both - costs[k] - costs[after])
+        tree[size + gone] = np.inf
+        _lift(tree, size + gone)
+        if end[k] < m:
+            before[end[k]] = k
         else:
-            _raise_leaf(tree, size, k, np.inf)
-        if before[k] >= 0:
-            both = interval_cost(points, before[k], end[k], n_arms, n_classes, table)
-            _raise_leaf(tree, size, before[k], both - costs[before[k]] - costs[k])
+            tree[size + k] = np.inf
+            _lift(tree, size + k)
+        for left in (k, before[k]):
+            if left < 0 or end[left] == m:
+                continue
+            right = end[left]
+            if two_by_two:  # not through interval_cost: its call costs more than the sum
+                unions[left] = two_by_two_cost(points, left, end[right], table)
+            else:
+                unions[left] = general_cost(points, left, end[right], n_arms, n_classes, table)
+            tree[size + left] = unions[left] - costs[left] - costs[right]
+            _lift(tree, size + left)
     k, n = 0, 0
     while k < m:
         cuts[n] = k

@@ -106,7 +106,8 @@ def exact_cuts(points: Points, n_arms: int, n_classes: int, prior: Floats) -> Cu
         return intervals, total, price
 
     # Each end of a bracket is (I, F(I), a price at which it is cheapest): F lies above both ends' tangents.
-    brackets = [(solve(float(steps[0])), solve(float(steps[-1])))]
+    most_parts = solve(float(steps[-1]))
+    brackets = [(solve(float(steps[0])), most_parts)] if most_parts[0] > 1 else []
     while brackets:
         few, many = brackets.pop()
         inside = np.arange(few[0] + 1, min(many[0], most + 1))
