@@ -387,7 +387,7 @@ def test_selecting_nothing_warns():
 
 
 def test_selectors_work_in_a_pipeline_with_a_packed_target():
-    frame, t, y = experiment()
+    frame, t, y = experiment(4000)
     for selector in (UMODLSelector(), FilterSelector(score="chi2", k=2)):
         pipeline = make_pipeline(selector, ClassTransformation())
         scores = cross_val_score(pipeline, frame, upturn.pack(y, t), cv=UpliftKFold(3))
