@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -392,6 +393,30 @@ def test_selectors_work_in_a_pipeline_with_a_packed_target():
         pipeline = make_pipeline(selector, ClassTransformation())
         scores = cross_val_score(pipeline, frame, upturn.pack(y, t), cv=UpliftKFold(3))
         assert (scores > 0).all()
+
+
+def test_treatment_is_routed_without_any_request():
+    frame, t, y = experiment(4000)
+    for step in (UMODLDiscretizer(encode="effect"), UMODLSelector(), FilterSelector(score="f", k=2)):
+        packed = make_pipeline(clone(step), ClassTransformation()).fit(frame, upturn.pack(y, t))
+        with sklearn.config_context(enable_metadata_routing=True):
+            routed = make_pipeline(clone(step), ClassTransformation()).fit(frame, y, treatment=t)
+            transformed = clone(step).fit_transform(frame, y, treatment=t)
+        np.testing.assert_array_equal(routed.predict(frame), packed.predict(frame))
+        pd.testing.assert_frame_equal(transformed, packed[0].transform(frame))
+
+
+def test_set_output_and_parameters():
+    X, t, y = draw("crenel", 500, 0)
+    model = UMODLDiscretizer(encode="onehot").set_output(transform="pandas").fit(X[:, None], y, t)
+    out = model.transform(X[:3, None])
+    assert list(out.columns) == model.get_feature_names_out().tolist()
+    assert clone(model).get_params() == model.get_params()
+    assert "control 0, arm 1" in repr(model)
+    with pytest.raises(sklearn.exceptions.NotFittedError):
+        UMODLDiscretizer().transform(X[:, None])
+    with pytest.raises(sklearn.exceptions.NotFittedError):
+        UMODLSelector().transform(X[:, None])
 
 
 def test_columns_in_parallel_give_the_same():

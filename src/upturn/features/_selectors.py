@@ -77,8 +77,10 @@ class UMODLSelector(UpliftSelector):
     ----------
     scores_ : array of shape (n_features,)
         Importances.
+    partitions_, classes_
+        See :class:`UMODLDiscretizer`.
     discretizer_ : UMODLDiscretizer
-        The partitions behind them.
+        A fitted discretizer made of them: summaries, plots, encodings.
     control_, arms_ : label, list of labels
 
     References
@@ -112,26 +114,27 @@ class UMODLSelector(UpliftSelector):
         self.verbose = verbose
         self.control = control
 
-    def fit(self, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> Any:
-        """Learn from an experiment; see :meth:`UMODLDiscretizer.fit` for the parameters."""
-        super().fit(X, y, treatment, sample_weight)
-        self._hand_down()
-        return self
-
     def _fit(self, data: Experiment) -> None:
-        self.discretizer_ = UMODLDiscretizer(
-            search=self.search, n_jobs=self.n_jobs, verbose=self.verbose, control=self.control
-        )
-        self.discretizer_._fit(data)
-        self._score()
+        model = self._new_discretizer()
+        model._fit(data)
+        self._adopt(model)
 
-    def _hand_down(self) -> None:
-        """Give the discretizer the labels and columns that only this selector's gate has seen."""
-        self.discretizer_.control_, self.discretizer_.arms_ = self.control_, self.arms_
-        self.discretizer_._adopt_schema(self._schema)
+    @property
+    def discretizer_(self) -> UMODLDiscretizer:
+        """The discretizer behind the scores, fitted: summaries, plots, encodings."""
+        check_is_fitted(self)
+        model = self._new_discretizer()
+        model.partitions_, model.classes_ = self.partitions_, self.classes_
+        model.control_, model.arms_ = self.control_, self.arms_
+        model._adopt_schema(self._schema)
+        return model
 
-    def _score(self) -> None:
-        self.scores_ = np.array([part.importance(self.effect_only) for part in self.discretizer_.partitions_])
+    def _new_discretizer(self) -> UMODLDiscretizer:
+        return UMODLDiscretizer(search=self.search, n_jobs=self.n_jobs, verbose=self.verbose, control=self.control)
+
+    def _adopt(self, model: UMODLDiscretizer) -> None:
+        self.partitions_, self.classes_ = model.partitions_, model.classes_
+        self.scores_ = np.array([part.importance(self.effect_only) for part in self.partitions_])
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         return self.scores_ > 0
@@ -140,9 +143,8 @@ class UMODLSelector(UpliftSelector):
         return self.discretizer_._get_state()
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        self.discretizer_ = UMODLDiscretizer(
-            search=self.search, n_jobs=self.n_jobs, verbose=self.verbose, control=self.control
-        )
-        self._hand_down()
-        self.discretizer_._set_state(state)
-        self._score()
+        model = self._new_discretizer()
+        model.control_, model.arms_ = self.control_, self.arms_
+        model._adopt_schema(self._schema)
+        model._set_state(state)
+        self._adopt(model)
