@@ -19,7 +19,7 @@ from upturn.features._partition import Floats, Ints, Partition, Table, partition
 SEARCHES = ("auto", "exact", "greedy")
 ENCODINGS = ("code", "effect", "onehot")
 MOST_CLASSES = 20  # an outcome with more distinct values is a quantity, not a class
-MOST_ROWS = 10**9
+MOST_ROWS = 10**8  # a log-factorial each is kept in memory
 
 
 class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]

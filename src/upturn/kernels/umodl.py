@@ -33,7 +33,7 @@ def _fill_log_factorials(table):
         table[n] = math.lgamma(n + 1.0) if n % BLOCK == 0 else table[n - 1] + math.log(float(n))
 
 
-@functools.lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=2)
 def _table_of(size: int) -> Floats:
     table = np.empty(size)
     _fill_log_factorials(table)
@@ -42,7 +42,7 @@ def _table_of(size: int) -> Floats:
 
 
 def log_factorials(n: int) -> Floats:
-    """Return a table of log k! that reaches at least to k = n; the last one made is kept."""
+    """Return a table of log k! that reaches at least to k = n; the last two made are kept."""
     return _table_of(1 << max(int(n).bit_length(), 12))
 
 

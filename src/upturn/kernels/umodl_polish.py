@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ._jit import F8, I4_2, I8, I8_out, f8, i8, inner, kernel
+from ._jit import F8, I4_2, I8, F8_out, I8_out, f8, i8, inner, kernel, void
 from .umodl import (
     Floats,
     costs_of_cutting,
@@ -25,6 +25,7 @@ Cuts = NDArray[np.int64]
 MOST_INTERVALS = 1 << 14  # post-optimisation never grows a partition beyond this
 SCAN = 8192  # a longer span is scanned in strides,
 CLOSE_LOOKS = 6  # and so many of the best places are then looked at closely
+MERGES = 1 << 20  # merges a call: about half a second
 TOLERANCE = 1e-13  # a gain must exceed this part of the cost: a log-factorial's last bit is 3e-8 at ten million rows
 
 
@@ -172,27 +173,29 @@ def _lift(tree, leaf):
         at >>= 1
 
 
-@kernel(i8, I4_2, i8, i8, F8, F8, i8, I8_out)
-def _merge_greedily(points, n_arms, n_classes, table, prior, enough, cuts):
-    m = points.shape[0] - 1  # intervals at the start; leaf k stands for the merge of interval k with the next one
-    two_by_two = n_arms == 2 and n_classes == 2
-    size = 1
-    while size < m:
-        size *= 2
-    tree = np.full(2 * size, np.inf)
-    costs = np.empty(m)  # of interval k
-    unions = np.empty(m)  # of interval k and the next one together
+@kernel(void, I4_2, i8, i8, F8, F8_out, F8_out, F8_out)
+def _start_merging(points, n_arms, n_classes, table, costs, unions, tree):
+    """Fill the costs of all intervals and of all pairs of neighbours, and the tree of what merging a pair adds."""
+    m, size = costs.shape[0], tree.shape[0] // 2
     costs_of_spans(points, 1, n_arms, n_classes, table, costs)
     costs_of_spans(points, 2, n_arms, n_classes, table, unions)
-    end = np.arange(1, m + 1)
-    before = np.arange(-1, m - 1)
     for k in range(m - 1):
         tree[size + k] = unions[k] - costs[k] - costs[k + 1]
     for at in range(size - 1, 0, -1):
         tree[at] = min(tree[2 * at], tree[2 * at + 1])
-    intervals = m
-    by_cost = prior.shape[0] > 0
-    while intervals > enough and (not by_cost or tree[1] + prior[intervals - 1] - prior[intervals] < 0.0):
+
+
+@kernel(i8, I4_2, i8, i8, F8, F8, i8, i8, i8, F8_out, F8_out, F8_out, I8_out, I8_out)
+def _merge(points, n_arms, n_classes, table, prior, enough, rounds, intervals, costs, unions, tree, end, before):
+    """Merge the pair that adds least, up to ``rounds`` times; return how many intervals are left.
+
+    Leaf k of the tree stands for the merge of interval k with the next one, which starts at ``end[k]``.
+    """
+    m, size = costs.shape[0], tree.shape[0] // 2
+    two_by_two, by_cost = n_arms == 2 and n_classes == 2, prior.shape[0] > 0
+    for _ in range(rounds):
+        if intervals <= enough or (by_cost and tree[1] + prior[intervals - 1] - prior[intervals] >= 0.0):
+            break
         at = 1
         while at < size:
             at = 2 * at if tree[2 * at] <= tree[2 * at + 1] else 2 * at + 1
@@ -218,13 +221,7 @@ def _merge_greedily(points, n_arms, n_classes, table, prior, enough, cuts):
                 unions[left] = general_cost(points, left, end[right], n_arms, n_classes, table)
             tree[size + left] = unions[left] - costs[left] - costs[right]
             _lift(tree, size + left)
-    k, n = 0, 0
-    while k < m:
-        cuts[n] = k
-        n += 1
-        k = end[k]
-    cuts[n] = m
-    return n + 1
+    return intervals
 
 
 def greedy_cuts(points: Points, n_arms: int, n_classes: int, prior: Floats) -> Cuts:
@@ -237,7 +234,18 @@ def greedy_cuts(points: Points, n_arms: int, n_classes: int, prior: Floats) -> C
 
 def merged(points: Points, n_arms: int, n_classes: int, prior: Floats | None, enough: int) -> Cuts:
     """Merge neighbours, best merge first, while the cost falls (no prior: always) and more than ``enough`` are left."""
-    cuts = np.empty(len(points), dtype=np.int64)
-    steps = np.empty(0) if prior is None else prior
-    n = _merge_greedily(points, n_arms, n_classes, table_for(points, n_classes), steps, enough, cuts)
-    return cuts[:n]
+    m = len(points) - 1
+    table, steps = table_for(points, n_classes), np.empty(0) if prior is None else prior
+    costs, unions, tree = np.empty(m), np.empty(m), np.full(2 << int(m - 1).bit_length(), np.inf)
+    end, before = np.arange(1, m + 1), np.arange(-1, m - 1)
+    _start_merging(points, n_arms, n_classes, table, costs, unions, tree)
+    intervals, left = m + 1, m
+    while left < intervals:
+        intervals = left
+        left = _merge(
+            points, n_arms, n_classes, table, steps, enough, MERGES, intervals, costs, unions, tree, end, before
+        )
+    cuts = [0]
+    while cuts[-1] < m:
+        cuts.append(int(end[cuts[-1]]))
+    return np.array(cuts, dtype=np.int64)
