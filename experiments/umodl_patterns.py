@@ -68,7 +68,7 @@ def draw_crenel(name, number, results, sizes, out):
     left.axhline(10, color="0.6", linewidth=0.8, linestyle="--", zorder=0)
     left.set(xscale="log", xlabel="rows", ylabel="mean number of intervals", ylim=(0, None))
     right.set(xscale="log", xlabel="rows", ylabel="mean RMSE of the effect", ylim=(0, None))
-    left.legend(loc="upper left")
+    left.legend(loc="center left")
     fig.suptitle(f"Crenel pattern {number}")
     fig.savefig(out / f"figure{2 + number}_crenel{number}.png", dpi=110)
     plt.close(fig)

@@ -103,9 +103,9 @@ def run(X, y, t, seed=0):
     kept_by_umodl = []
     for fold, (train, test) in enumerate(UpliftKFold(FOLDS, random_state=seed).split(full, y, t)):
         arrays = full.iloc[train], y[train], t[train]
-        umodl = UMODLSelector(n_jobs=-1).fit(*arrays).scores_
+        umodl = UMODLSelector().fit(*arrays).scores_
         kept_by_umodl.append(np.flatnonzero(umodl > 0))
-        ranks = {name: FilterSelector(score=s, k="all", n_jobs=-1).fit(*arrays).ranking_ for name, s in FILTERS.items()}
+        ranks = {name: FilterSelector(score=s, k="all").fit(*arrays).ranking_ for name, s in FILTERS.items()}
         for v, noise in enumerate(NOISE):
             here = np.arange(own + noise)
             for m, method in enumerate(METHODS):

@@ -182,8 +182,8 @@ def test_missing_at_predict_only():
     x, t, y = draw("crenel", 4000, 0)
     model = fit_one(x, t, y)
     assert model.transform([[np.nan], [0.5]]).tolist() == [[-1], [0]]
-    assert model.set_params(encode="effect").transform([[np.nan]]).tolist() == [[0.0]]
-    assert model.set_params(encode="onehot").transform([[np.nan]]).sum() == 0
+    assert model.encode_as([[np.nan]], "effect").tolist() == [[0.0]]
+    assert model.encode_as([[np.nan]], "onehot").sum() == 0
 
 
 def test_a_column_without_any_value():
@@ -452,7 +452,7 @@ def test_an_empty_arm_gives_no_nan():
     assert model.n_parts_[0] == 2
     numbers = model.summary().select_dtypes("number")
     assert not numbers.isna().any().any()
-    assert model.set_params(encode="effect").transform([[0.0], [1.0]]).tolist() == [[0.0], [1.0]]
+    assert model.encode_as([[0.0], [1.0]], "effect").tolist() == [[0.0], [1.0]]
 
 
 def test_plot():
@@ -479,6 +479,22 @@ def test_saved_and_loaded(model, tmp_path):
     if isinstance(model, UMODLSelector):
         np.testing.assert_array_equal(again.scores_, model.scores_)
         pd.testing.assert_frame_equal(again.discretizer_.summary(), model.discretizer_.summary())
+
+
+@pytest.mark.filterwarnings("ignore:.*kept no feature")
+def test_a_parameter_changed_after_fit_changes_the_next_fit_only(tmp_path):
+    x, t, y = draw("class only", 5000, 1)
+    X = np.column_stack([x, x[::-1]])
+    for model, changed in (
+        (UMODLDiscretizer(), {"encode": "onehot"}),
+        (UMODLSelector(), {"effect_only": True}),
+        (FilterSelector(k=1), {"k": "all"}),
+    ):
+        before = model.fit(X, y, t).transform(X)
+        model.set_params(**changed).save(tmp_path / "model")
+        for fitted in (model, upturn.load(tmp_path / "model")):
+            np.testing.assert_array_equal(fitted.transform(X), before)
+        assert model.fit(X, y, t).transform(X).shape != before.shape
 
 
 BREAKS = {

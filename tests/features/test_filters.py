@@ -229,7 +229,8 @@ def test_k_and_ranking():
     assert model.get_support().sum() == 3
     assert sorted(model.ranking_.tolist()) == [1, 2, 3, 4, 5, 6]
     assert np.argsort(model.ranking_).tolist() == np.argsort(-model.scores_, kind="stable").tolist()
-    assert model.set_params(k="all").get_support().all()
+    assert FilterSelector(k="all").fit(X, y, arm).get_support().all()
+    assert FilterSelector(k=99).fit(X, y, arm).get_support().all()
     for wrong in (0, -1, 1.5, "some", True):
         with pytest.raises(ValueError, match="expected how many"):
             FilterSelector(k=wrong).fit(X, y, arm)
@@ -259,6 +260,7 @@ def test_a_damaged_state_is_refused():
         ("scores", np.full(6, np.nan)),
         ("pvalues", np.full(6, 2.0)),
         ("ranking", np.ones(6, dtype=np.int64)),
+        ("n_selected", 7),
     ):
         with pytest.raises(ValueError, match=r"well formed|not a ranking"):
             model._set_state({**model._get_state(), name: value})

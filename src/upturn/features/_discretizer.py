@@ -62,6 +62,8 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
         By feature: ``edges`` or ``groups``, ``counts`` by part, arm and class, ``separate`` (the W), costs.
     n_parts_, cost_, null_cost_, compression_, importances_ : arrays of shape (n_features,)
         Number of parts; cost of the model and of a single part; 1 - cost / null cost; equation (11).
+    encoding_ : str
+        The ``encode`` of the fit.
     classes_ : array
         The distinct outcomes. With two, the larger is success; with more, effects are differences of means.
     control_, arms_ : label, list of labels
@@ -120,7 +122,7 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
         self.partitions_ = run_parallel(
             fit_one, range(data.X.shape[1]), n_jobs=self.n_jobs, verbose=self.verbose, description="UMODL"
         )
-        self.classes_ = classes
+        self.classes_, self.encoding_ = classes, self.encode
 
     @property
     def n_parts_(self) -> Ints:
@@ -148,7 +150,7 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
         return np.array([part.importance() for part in self.partitions_])
 
     def transform(self, X: Any) -> Any:
-        """Encode a table: codes, effects or 0-1 columns, as ``encode`` says.
+        """Encode a table: codes, effects or 0-1 columns, as ``encode`` said at fit.
 
         Parameters
         ----------
@@ -158,33 +160,41 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
         -------
         array of shape (n, columns), or a frame of the library that X came in
         """
+        check_is_fitted(self)
+        return self.encode_as(X, self.encoding_)
+
+    def encode_as(self, X: Any, encode: Literal["code", "effect", "onehot"]) -> Any:
+        """Encode a table in another way than ``transform`` does."""
         matrix = self._encode(X)
-        _one_of("encode", self.encode, ENCODINGS)
+        _one_of("encode", encode, ENCODINGS)
         blocks: list[NDArray[Any]] = []
         for j, part in enumerate(self.partitions_):
             codes = part.codes(np.ascontiguousarray(matrix[:, j]))
-            if self.encode == "code":
+            if encode == "code":
                 blocks.append(codes[:, None])
-            elif self.encode == "effect":
+            elif encode == "effect":
                 effects = np.vstack([part.effects(self.classes_), np.zeros(len(self.arms_))])  # last row: code -1
                 blocks.append(effects[codes])
             else:
                 blocks.append((codes[:, None] == np.arange(part.n_parts)).astype(np.float64))
-        return like_input(X, np.hstack(blocks), self.get_feature_names_out().tolist())
+        return like_input(X, np.hstack(blocks), self._names_of(encode))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns that ``transform`` returns."""
         check_is_fitted(self)
+        return np.array(self._names_of(self.encoding_), dtype=object)
+
+    def _names_of(self, encode: str) -> list[str]:
         names: list[str] = []
         for j, (name, part) in enumerate(zip(self._schema.names, self.partitions_, strict=True)):
-            if self.encode == "onehot":
+            if encode == "onehot":
                 labels = part.labels(self._schema.levels[j])
                 names += [f"{name}={label}" for label in labels]
-            elif self.encode == "effect" and len(self.arms_) > 1:
+            elif encode == "effect" and len(self.arms_) > 1:
                 names += [f"{name}:{arm}" for arm in self.arms_]
             else:
                 names.append(name)
-        return np.array(names, dtype=object)
+        return names
 
     def summary(self) -> Any:
         """Return a table with a row for each part of each feature: rows, W, the arms' rates, and the effects.
@@ -251,7 +261,8 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
         return ax
 
     def _get_state(self) -> dict[str, Any]:
-        return {"classes": self.classes_, "partitions": [part.to_state() for part in self.partitions_]}
+        parts = [part.to_state() for part in self.partitions_]
+        return {"classes": self.classes_, "partitions": parts, "encoding": self.encoding_}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         classes, parts = state["classes"], state["partitions"]
@@ -261,12 +272,13 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
             raise ValueError("the classes are not increasing numbers")
         if not isinstance(parts, list) or len(parts) != self.n_features_in_:
             raise ValueError("there must be one partition for each feature")
+        _one_of("encoding", state["encoding"], ENCODINGS)
         levels = [None if level is None else len(level) for level in self._schema.levels]
         self.partitions_ = [
             Partition.from_state(part, len(self.arms_) + 1, len(classes), n_levels)
             for part, n_levels in zip(parts, levels, strict=True)
         ]
-        self.classes_ = classes
+        self.classes_, self.encoding_ = classes, state["encoding"]
 
 
 def read_cells(data: Experiment) -> tuple[Floats, Table]:

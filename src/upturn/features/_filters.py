@@ -65,6 +65,8 @@ class FilterSelector(UpliftSelector):
         Of the F and likelihood-ratio tests.
     ranking_ : array of shape (n_features,)
         1 for the best feature, and so on; ties by position.
+    n_selected_ : int
+        How many are kept.
     control_, arms_ : label, list of labels
 
     Notes
@@ -122,6 +124,7 @@ class FilterSelector(UpliftSelector):
         order = np.lexsort((np.arange(len(found)), -self.scores_, log_p))
         self.ranking_ = np.empty(len(found), dtype=np.int64)
         self.ranking_[order] = np.arange(1, len(found) + 1)
+        self.n_selected_ = len(found) if self.k == "all" else min(int(self.k), len(found))
 
     def _check_counts(self) -> None:
         good = self.k == "all" or (
@@ -133,11 +136,15 @@ class FilterSelector(UpliftSelector):
             raise ValueError(f"n_bins={self.n_bins!r}: expected a whole number of 2 or more")
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
-        self._check_counts()
-        return self.ranking_ <= (len(self.ranking_) if self.k == "all" else self.k)
+        return self.ranking_ <= self.n_selected_
 
     def _get_state(self) -> dict[str, Any]:
-        return {"scores": self.scores_, "pvalues": self.pvalues_, "ranking": self.ranking_}
+        return {
+            "scores": self.scores_,
+            "pvalues": self.pvalues_,
+            "ranking": self.ranking_,
+            "n_selected": self.n_selected_,
+        }
 
     def _set_state(self, state: dict[str, Any]) -> None:
         scores, pvalues, ranking = state["scores"], state["pvalues"], state["ranking"]
@@ -148,7 +155,10 @@ class FilterSelector(UpliftSelector):
             raise ValueError("the p-values are not well formed")
         if ranking.dtype != np.int64 or sorted(ranking.tolist()) != list(range(1, self.n_features_in_ + 1)):
             raise ValueError("the ranking is not a ranking")
+        if not isinstance(state["n_selected"], int) or not 1 <= state["n_selected"] <= self.n_features_in_:
+            raise ValueError("the number of selected features is not well formed")
         self.scores_, self.pvalues_, self.ranking_ = scores, pvalues, ranking
+        self.n_selected_ = state["n_selected"]
 
 
 def _outcome(data: Experiment, score: str) -> tuple[Floats, bool]:

@@ -117,14 +117,14 @@ class UMODLSelector(UpliftSelector):
     def _fit(self, data: Experiment) -> None:
         model = self._new_discretizer()
         model._fit(data)
-        self._adopt(model)
+        self._adopt(model, self.effect_only)
 
     @property
     def discretizer_(self) -> UMODLDiscretizer:
         """The discretizer behind the scores, fitted: summaries, plots, encodings."""
         check_is_fitted(self)
         model = self._new_discretizer()
-        model.partitions_, model.classes_ = self.partitions_, self.classes_
+        model.partitions_, model.classes_, model.encoding_ = self.partitions_, self.classes_, model.encode
         model.control_, model.arms_ = self.control_, self.arms_
         model._adopt_schema(self._schema)
         return model
@@ -132,19 +132,22 @@ class UMODLSelector(UpliftSelector):
     def _new_discretizer(self) -> UMODLDiscretizer:
         return UMODLDiscretizer(search=self.search, n_jobs=self.n_jobs, verbose=self.verbose, control=self.control)
 
-    def _adopt(self, model: UMODLDiscretizer) -> None:
+    def _adopt(self, model: UMODLDiscretizer, effect_only: bool) -> None:
         self.partitions_, self.classes_ = model.partitions_, model.classes_
-        self.scores_ = np.array([part.importance(self.effect_only) for part in self.partitions_])
+        self.scores_ = np.array([part.importance(effect_only) for part in self.partitions_])
+        self._counted_effect_only = effect_only  # the parameter may be set anew before the next fit
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         return self.scores_ > 0
 
     def _get_state(self) -> dict[str, Any]:
-        return self.discretizer_._get_state()
+        return {**self.discretizer_._get_state(), "effect_only": self._counted_effect_only}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         model = self._new_discretizer()
         model.control_, model.arms_ = self.control_, self.arms_
         model._adopt_schema(self._schema)
         model._set_state(state)
-        self._adopt(model)
+        if not isinstance(state["effect_only"], bool):
+            raise ValueError("effect_only is not a yes or no")
+        self._adopt(model, state["effect_only"])
