@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from upturn.kernels.pairwise import energy_field
-from upturn.svm._problem import Array, MarginData, MarginProblem, MarginSolution, _fit_intercepts, settle
+from upturn.svm._problem import Array, MarginData, MarginProblem, MarginSolution, best_intercepts, settle
 
 Inner = Callable[[MarginProblem, MarginData, tuple[Array, Array] | None], MarginSolution]
 
@@ -123,7 +123,7 @@ class _Point:
     def at(problem: MarginProblem, data: MarginData, term: EnergyTerm, w: Array, b: Array) -> _Point:
         scores = data.X @ w
         value, slope = energy(scores, term.signed, term.alpha)
-        low, high, margin = _fit_intercepts(problem, data, w, b)
+        low, high, margin = best_intercepts(problem, data, w, b)
         middle = np.array([settle(low[k], high[k]) for k in range(b.shape[0])])
         extra = term.balance * value
         return _Point(w, middle, low, high, margin + extra, extra, term.balance * (data.X.T @ slope))

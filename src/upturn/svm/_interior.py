@@ -52,13 +52,12 @@ def solve(problem: MarginProblem, data: MarginData) -> MarginSolution:
 def run(problem: MarginProblem, data: MarginData, tol: float) -> InteriorState:
     """Iterate until the internal gap is below ``tol`` or no longer falls; returns the best iterate.
 
-    The internal measure is (|P - D| + Σ |b_k| |Σ z alpha_k + e_k|) / |P|: P - D alone goes negative before the
+    The internal measure is (|P - D| + Σ (1 + |b_k|) |Σ z alpha_k + e_k|) / |P|: P - D alone goes negative before the
     equality constraints hold.
     """
     X, z, cost = data.X, data.z, data.cost
     n_planes, n = cost.shape
     m = X.shape[1]
-    size = m + n_planes if problem.intercept else m
     e = np.zeros(n_planes) if problem.plane_linear is None else problem.plane_linear
     w, b, t = np.zeros(m), np.zeros(n_planes), np.zeros(n)
     alpha = 0.5 * cost
@@ -67,19 +66,18 @@ def run(problem: MarginProblem, data: MarginData, tol: float) -> InteriorState:
     q, g, d_alpha, d_s, d_xi = (np.empty_like(cost) for _ in range(5))
     rows, root, row_rhs = np.empty((n, n_planes + 2)), np.empty(n), np.empty(n)
     plane_rhs, sums, step_sums = np.empty(n_planes), np.empty(3 + 3 * n_planes), np.empty(3)
-    system, rhs = np.empty((size, size)), np.empty(size)
     best = InteriorState(w, b, alpha, 0, [])
     best_gap, stalled = np.inf, 0
     history: list[float] = []
 
     for iteration in range(problem.max_iter):
         hinge.interior_system(t, b, z, alpha, upper, s, xi, q, rows, root, sums)
-        gram, borders = _products(X, root, rows)
+        gram, borders = weighted_products(X, root, rows)
         pull = problem.gradient(w)
         residual = pull - borders[:, n_planes + 1]
         imbalance = sums[5::3] + e
         primal = problem.regulariser(w) + float(e @ b) + sums[0]
-        gap = abs(_duality(problem, w, residual, sums, primal)) + float(np.abs(b) @ np.abs(imbalance))
+        gap = abs(_duality(problem, w, residual, sums, primal)) + float((1.0 + np.abs(b)) @ np.abs(imbalance))
         gap /= abs(primal) if primal != 0.0 else 1.0
         history.append(gap)
         if gap < 0.9 * best_gap:
@@ -89,30 +87,14 @@ def run(problem: MarginProblem, data: MarginData, tol: float) -> InteriorState:
         if gap <= tol or stalled >= 6 or not np.isfinite(gap):
             break
 
-        system[:m, :m] = gram
-        if problem.quadratic is None:
-            system[np.arange(m), np.arange(m)] += 1.0
-        else:
-            system[:m, :m] += problem.quadratic
-        rhs[:m] = borders[:, n_planes] - pull
-        if problem.intercept:
-            system[:m, m:] = -borders[:, :n_planes]
-            system[m:, :m] = system[:m, m:].T
-            system[m:, m:] = np.diag(sums[3::3])
-            rhs[m:] = -sums[4::3] - e
-        factor = _Factor(system)
-        move = factor.solve(rhs)
-        dw, db = move[:m], (move[m:] if problem.intercept else np.zeros(n_planes))
+        system = NewtonSystem(problem, gram, borders, sums[3::3])
+        dw, db = system.solve(borders[:, n_planes] - pull, -sums[4::3] - e)
         reach = hinge.affine_direction(t, X @ dw, b, db, z, alpha, upper, s, xi, q, d_alpha, step_sums)
         mu = step_sums[0]
         after = step_sums[0] + reach * (step_sums[1] + reach * step_sums[2])
         target = mu / (2.0 * cost.size) * (max(after, 0.0) / mu) ** 3
         hinge.corrector_rows(target, t, b, z, alpha, upper, s, xi, q, d_alpha, g, row_rhs, plane_rhs)
-        rhs[:m] = X.T @ row_rhs - pull
-        if problem.intercept:
-            rhs[m:] = -plane_rhs - e
-        move = factor.solve(rhs)
-        dw, db = move[:m], (move[m:] if problem.intercept else np.zeros(n_planes))
+        dw, db = system.solve(X.T @ row_rhs - pull, -plane_rhs - e)
         dt = X @ dw
         reach = hinge.corrected_direction(target, dt, db, z, alpha, upper, s, xi, q, g, d_alpha, d_s, d_xi)
         step = min(1.0, max(0.995, 1.0 - mu / cost.size) * reach)
@@ -127,7 +109,7 @@ def _duality(problem: MarginProblem, w: Array, residual: Array, sums: Array, pri
     return primal - (float(sums[1]) - problem.conjugate(problem.gradient(w) - residual))
 
 
-def _products(X: Array, root: Array, rows: Array) -> tuple[Array, Array]:
+def weighted_products(X: Array, root: Array, rows: Array) -> tuple[Array, Array]:
     """Xᵀ diag(root²) X and Xᵀ rows in one pass, in blocks of rows fixed by the shape alone."""
     n, m = X.shape
     length = max(256, BLOCK // max(m, 1))
@@ -142,10 +124,25 @@ def _products(X: Array, root: Array, rows: Array) -> tuple[Array, Array]:
     return gram, borders
 
 
-class _Factor:
-    """Cholesky of a positive definite matrix scaled to a unit diagonal, with one step of refinement."""
+class NewtonSystem:
+    """The positive definite system in w and b: scaled to a unit diagonal, factored, solved with one refinement.
 
-    def __init__(self, matrix: Array) -> None:
+    ``borders`` holds Xᵀ q_k in its first K columns and ``weights`` the sums of the q_k.
+    """
+
+    def __init__(self, problem: MarginProblem, gram: Array, borders: Array, weights: Array) -> None:
+        m, self._planes = gram.shape[0], weights.shape[0] if problem.intercept else 0
+        self._all_planes = weights.shape[0]
+        matrix = np.zeros((m + self._planes, m + self._planes))
+        matrix[:m, :m] = gram
+        if problem.quadratic is None:
+            matrix.flat[: m * (m + self._planes) : m + self._planes + 1] += 1.0
+        else:
+            matrix[:m, :m] += problem.quadratic
+        if self._planes:
+            matrix[:m, m:] = -borders[:, : self._planes]
+            matrix[m:, :m] = matrix[:m, m:].T
+            matrix[range(m, m + self._planes), range(m, m + self._planes)] = weights
         self._scale = 1.0 / np.sqrt(np.maximum(matrix.diagonal(), 1e-300))
         self._scaled = matrix * self._scale[:, None] * self._scale
         nudge = 0.0
@@ -158,8 +155,11 @@ class _Factor:
             if not nudge < 1e3:
                 raise FloatingPointError("the Newton system of the margin problem is not finite")
 
-    def solve(self, rhs: Array) -> Array:
-        scaled = rhs * self._scale
+    def solve(self, rhs_w: Array, rhs_b: Array) -> tuple[Array, Array]:
+        """The step (Δw, Δb); Δb is 0 for a problem without intercepts."""
+        m = rhs_w.shape[0]
+        scaled = np.concatenate([rhs_w, rhs_b[: self._planes]]) * self._scale
         x = dpotrs(self._lower, scaled, lower=1)[0]
         x += dpotrs(self._lower, scaled - self._scaled @ x, lower=1)[0]
-        return np.asarray(x * self._scale)
+        x *= self._scale
+        return x[:m], (x[m:] if self._planes else np.zeros(self._all_planes))

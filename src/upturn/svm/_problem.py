@@ -184,10 +184,10 @@ def certified(
     n_planes = data.cost.shape[0]
     alpha = feasible(alpha, data.z, data.cost, problem.power, problem.intercept)
     bound = dual_value(problem, data, alpha)
-    low, high, objective = _fit_intercepts(problem, data, w, b)
+    low, high, objective = best_intercepts(problem, data, w, b)
     # P(0) exceeds the minimum by at least ½ wᵀw: w = 0 is the answer wherever it is as good as what was found.
     if problem.power == 1.0 and problem.linear is None and 0.0 < problem.regulariser(w) < 1e-5 * objective:
-        at_zero = _fit_intercepts(problem, data, np.zeros_like(w), b)
+        at_zero = best_intercepts(problem, data, np.zeros_like(w), b)
         if at_zero[2] <= objective * (1.0 + 1e-15):
             w, (low, high, objective) = np.zeros_like(w), at_zero
     middle = np.array([settle(low[k], high[k]) for k in range(n_planes)])
@@ -195,7 +195,7 @@ def certified(
     return MarginSolution(w, middle, low, high, alpha, objective, bound, gap, iterations, solver, history)
 
 
-def _fit_intercepts(problem: MarginProblem, data: MarginData, w: Array, b: Array) -> tuple[Array, Array, float]:
+def best_intercepts(problem: MarginProblem, data: MarginData, w: Array, b: Array) -> tuple[Array, Array, float]:
     """The interval of best intercepts for w, and the objective there."""
     scores = data.X @ w if np.any(w) else np.zeros(data.z.shape[0])
     low, high = b.copy(), b.copy()
