@@ -1,0 +1,11 @@
+from upturn import base as base
+from upturn import meta as meta
+from upturn import metrics as metrics
+from upturn import model_selection as model_selection
+from upturn import persist as persist
+from upturn._target import pack as pack
+from upturn._target import unpack as unpack
+from upturn.persist import ModelFileError as ModelFileError
+from upturn.persist import load as load
+
+__version__: str

@@ -1,0 +1,73 @@
+"""How work is run: seeds, threads and progress bars."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def make_seed(random_state: Any) -> np.uint64:
+    """A 64-bit seed from None, an int, a ``RandomState`` or a ``Generator``; only the last two are advanced."""
+    if random_state is None:
+        return np.uint64(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+    if isinstance(random_state, np.random.Generator):
+        return np.uint64(random_state.integers(2**63))
+    if isinstance(random_state, np.random.RandomState):
+        return np.uint64(random_state.randint(2**63 - 1, dtype=np.int64))
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool) and random_state >= 0:
+        return np.uint64(int(random_state) & 0xFFFFFFFFFFFFFFFF)
+    raise ValueError(
+        f"random_state={random_state!r}: expected None, an integer of 0 or more, a RandomState or a Generator"
+    )
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """Threads for an ``n_jobs`` as scikit-learn means it: None is 1, -1 is every core this process may use."""
+    if n_jobs is None:
+        return 1
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 means no worker at all: use None or 1 for one thread, -1 for every core")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def run_parallel(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    *,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    description: str = "",
+) -> list[Result]:
+    """``[function(item) for item in items]`` on threads that share memory, in the order of the items.
+
+    Kernels release the GIL, so threads are enough; BLAS is held at one thread inside them. With ``verbose`` there is a
+    progress bar.
+    """
+    threads = min(count_threads(n_jobs), max(1, len(items)))
+    if threads == 1:
+        return [function(item) for item in progress(items, verbose, description)]
+    from joblib import Parallel, delayed
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        results = Parallel(n_jobs=threads, backend="threading", return_as="generator")(
+            delayed(function)(item) for item in items
+        )
+        return list(progress(results, verbose, description, total=len(items)))
+
+
+def progress(items: Iterable[Item], verbose: int, description: str, total: int | None = None) -> Iterable[Item]:
+    """The items, behind a progress bar if ``verbose``."""
+    if not verbose:
+        return items
+    from tqdm.auto import tqdm
+
+    bar: Iterable[Item] = tqdm(items, desc=description, total=total)
+    return bar

@@ -1,0 +1,326 @@
+"""The gate for features: the only place that looks at raw ``X``.
+
+A table of any kind (numpy, pandas, polars, pyarrow) becomes one C-contiguous float64 matrix and a :class:`Schema` that
+remembers what the columns were. Categorical columns hold the position of their level among the levels seen at fit;
+NaN stands for a missing value and, at predict, for a level that was not seen at fit.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._target import Label, is_missing, plain_label, sort_labels
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What the columns of a table are.
+
+    ``levels[j]`` is None for a numeric column and the tuple of its levels for a categorical one.
+    """
+
+    names: tuple[str, ...]
+    named: bool
+    levels: tuple[tuple[Label, ...] | None, ...]
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.names)
+
+    @property
+    def categorical(self) -> NDArray[np.bool_]:
+        """Mask of the categorical columns."""
+        return np.array([levels is not None for levels in self.levels], dtype=bool)
+
+    def to_json(self) -> dict[str, Any]:
+        """The schema as JSON values."""
+        return {
+            "names": list(self.names),
+            "named": self.named,
+            "levels": [None if levels is None else list(levels) for levels in self.levels],
+        }
+
+    @classmethod
+    def from_json(cls, value: Any) -> Schema:
+        """Rebuild and check a schema that was read from a file."""
+        names, named, levels = value["names"], value["named"], value["levels"]
+        good = (
+            isinstance(named, bool)
+            and isinstance(names, list)
+            and isinstance(levels, list)
+            and len(names) == len(levels) > 0
+            and all(isinstance(name, str) for name in names)
+            and all(level is None or isinstance(level, list) for level in levels)
+            and all(isinstance(label, bool | int | float | str) for level in levels if level for label in level)
+        )
+        if not good or len(set(names)) < len(names):
+            raise ValueError("the column schema is not well formed")
+        return cls(tuple(names), named, tuple(None if level is None else tuple(level) for level in levels))
+
+
+def read_table(X: Any) -> tuple[Matrix, Schema]:
+    """Read a table for the first time, at fit."""
+    columns, names, named = _read_columns(X)
+    if columns is None:
+        array = _as_array(X)
+        schema = Schema(names, False, (None,) * len(names))
+        return _to_matrix(array, schema), schema
+    levels = tuple(
+        _levels(column, name) if column.categorical else None for column, name in zip(columns, names, strict=True)
+    )
+    schema = Schema(names, named, levels)
+    return _encode_columns(columns, schema), schema
+
+
+def conform_table(X: Any, schema: Schema, model: str) -> Matrix:
+    """Read a table again, at predict: the columns must be those of ``schema``, in any order when they are named."""
+    columns, names, named = _read_columns(X)
+    if schema.named and named:
+        positions = _match_names(names, schema)
+        columns = [columns[j] for j in positions] if columns else None
+    elif len(names) != schema.n_features:
+        raise ValueError(
+            f"X has {len(names)} features, but {model} is expecting {schema.n_features} features as input: {_shorten(schema.names)}"
+        )
+    elif schema.named != named:
+        warnings.warn(
+            f"X has feature names, but {model} was fitted without feature names: columns are taken by position"
+            if named
+            else f"X does not have valid feature names, but {model} was fitted with feature names: columns are taken by position",
+            UserWarning,
+            stacklevel=4,
+        )
+    if columns is not None:
+        return _encode_columns(columns, schema)
+    array = _as_array(X)
+    if schema.categorical.any():
+        return _encode_columns([_Column(array[:, j], False) for j in range(array.shape[1])], schema)
+    return _to_matrix(array, schema)
+
+
+# --------------------------------------------------------------------------------------------- what X is
+
+
+def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
+    if X is None:
+        raise ValueError("X is None: expected a table with one row per person and one column per feature")
+    if hasattr(X, "toarray"):
+        raise TypeError(
+            "X is a sparse matrix or array, which upturn does not take: pass a dense one, as in X.toarray()"
+        )
+    columns = getattr(X, "columns", None)
+    if columns is not None and hasattr(columns, "is_unique") and not columns.is_unique:  # pandas allows repeated names
+        _reject_repeated(list(columns))
+    try:
+        native = nw.from_native(X, pass_through=True, allow_series=True)
+    except Exception as error:
+        raise ValueError(f"X could not be read as a table: {error}") from error
+    if isinstance(native, nw.LazyFrame):
+        raise TypeError("X is a lazy frame: collect it first, as in X.collect()")
+    if isinstance(native, nw.Series):
+        raise ValueError(
+            "Expected 2D array, got 1D array instead: X is a single column. Reshape your data: pass a table, as in X.to_frame()"
+        )
+    return native if isinstance(native, nw.DataFrame) else None
+
+
+def _as_array(X: Any) -> NDArray[Any]:
+    array = np.asarray(X)
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X holds complex numbers")
+    if array.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {array.ndim}D array instead (shape {array.shape}). Reshape your data: "
+            "X.reshape(-1, 1) for a single feature, X.reshape(1, -1) for a single row"
+        )
+    _not_empty(*array.shape)
+    if array.dtype.kind not in "biufOU":
+        raise TypeError(f"X has type {array.dtype}: expected numbers, or a table with named columns")
+    return array.astype(object) if array.dtype.kind == "U" else array
+
+
+def _not_empty(n: int, p: int) -> None:
+    if n == 0:
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape=({n}, {p})) while a minimum of 1 is required: X has no rows"
+        )
+    if p == 0:
+        raise ValueError(
+            f"Found array with 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required: X has no columns"
+        )
+
+
+def _positions(p: int) -> tuple[str, ...]:
+    return tuple(f"x{j}" for j in range(p))
+
+
+def _column_names(frame: nw.DataFrame[Any]) -> tuple[tuple[str, ...], bool]:
+    names = list(frame.columns)
+    text = [isinstance(name, str) for name in names]
+    if any(text) and not all(text):
+        kinds = sorted({type(name).__name__ for name in names})
+        raise TypeError(
+            f"Feature names are only supported if all input features have string names, but your input has {kinds} as feature "
+            "name / column name types: rename the columns, as in X.columns = X.columns.astype(str)"
+        )
+    if len(set(names)) < len(names):
+        _reject_repeated(names)
+    return (tuple(names), True) if all(text) else (_positions(len(names)), False)
+
+
+def _reject_repeated(names: list[Any]) -> None:
+    repeated = sorted({str(name) for name in names if names.count(name) > 1})
+    raise ValueError(f"X has duplicated column names, {_shorten(repeated)}: each column needs a name of its own")
+
+
+def _match_names(names: tuple[str, ...], schema: Schema) -> list[int]:
+    where = {name: j for j, name in enumerate(names)}
+    unseen = [name for name in names if name not in schema.names]
+    missing = [name for name in schema.names if name not in where]
+    if unseen or missing:
+        said = "The feature names should match those that were passed during fit."
+        if unseen:
+            said += f"\nFeature names unseen at fit time: {_shorten(unseen)}: drop them, as in X[list(model.feature_names_in_)]."
+        if missing:
+            said += f"\nFeature names seen at fit time, yet now missing: {_shorten(missing)}: add them, or rename the columns back."
+        raise ValueError(said)
+    return [where[name] for name in schema.names]
+
+
+def _shorten(names: Sequence[str], most: int = 8) -> str:
+    listed = ", ".join(repr(name) for name in names[:most])
+    return listed if len(names) <= most else f"{listed} and {len(names) - most} more"
+
+
+# --------------------------------------------------------------------------------------------- columns
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One raw column: an array of numbers, or of objects."""
+
+    values: NDArray[Any]
+    categorical: bool
+
+
+def _read_columns(X: Any) -> tuple[list[_Column] | None, tuple[str, ...], bool]:
+    """The raw columns with their names and whether these are the user's; no columns for a plain matrix of numbers."""
+    frame = _as_frame(X)
+    if frame is not None:
+        names, named = _column_names(frame)
+        _not_empty(len(frame), len(names))
+        return [_frame_column(frame[:, j], names[j]) for j in range(len(names))], names, named
+    array = _as_array(X)
+    names = _positions(array.shape[1])
+    if array.dtype.kind != "O":
+        return None, names, False
+    columns = [array[:, j] for j in range(array.shape[1])]
+    return [_Column(column, any(isinstance(value, str) for value in column)) for column in columns], names, False
+
+
+def _frame_column(series: nw.Series[Any], name: str) -> _Column:
+    dtype = series.dtype
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        plain = not series.null_count() and not dtype.is_decimal()
+        return _Column(np.asarray((series if plain else series.cast(nw.Float64)).to_numpy()), False)
+    if dtype.is_temporal():
+        raise TypeError(
+            f"column {name!r} holds dates or durations ({dtype}): turn it into numbers first, such as days since a fixed day"
+        )
+    if dtype.is_nested():
+        raise TypeError(f"column {name!r} holds {dtype} values: expected numbers, booleans or text")
+    values = np.empty(len(series), dtype=object)
+    values[:] = series.to_list()
+    text = dtype in (nw.String, nw.Categorical, nw.Enum) or any(isinstance(value, str) for value in values)
+    return _Column(values, text)
+
+
+def _encode_columns(columns: list[_Column], schema: Schema) -> Matrix:
+    matrix = np.empty((len(columns[0].values), len(columns)), dtype=np.float64)
+    for j, (column, name, levels) in enumerate(zip(columns, schema.names, schema.levels, strict=True)):
+        matrix[:, j] = _numbers(column.values, name) if levels is None else _codes(column.values, levels, name)
+    _reject_infinite(matrix, schema)
+    return matrix
+
+
+def _levels(column: _Column, name: str) -> tuple[Label, ...]:
+    try:
+        distinct = [value for value in set(column.values) if not is_missing(value)]
+        return tuple(sort_labels([plain_label(value) for value in distinct]))
+    except TypeError:
+        raise TypeError(f"column {name!r} mixes text with values that are neither text nor numbers") from None
+
+
+class _Codes(dict[Any, float]):
+    """Level to code; what is not a level is NaN."""
+
+    def __missing__(self, key: Any) -> float:
+        return np.nan
+
+
+def _codes(values: NDArray[Any], levels: Sequence[Label], name: str) -> NDArray[np.float64]:
+    table = _Codes({level: float(code) for code, level in enumerate(levels)})
+    codes = np.fromiter(map(table.__getitem__, values.tolist()), np.float64, len(values))
+    lost = [value for value in values[np.isnan(codes)].tolist() if not is_missing(value)]
+    if lost:
+        _unseen(lost, len(values), levels, name)
+    return codes
+
+
+def _unseen(lost: list[Any], n: int, levels: Sequence[Label], name: str) -> None:
+    """Complain about the values of a categorical column that are none of its levels."""
+    examples = _shorten(sorted({str(value) for value in lost}), 4)
+    was_text = any(isinstance(level, str) for level in levels)
+    if len(lost) == n and was_text and not any(isinstance(value, str) for value in lost):
+        raise ValueError(
+            f"column {name!r} held text at fit ({_shorten([str(level) for level in levels], 4)}) and holds numbers now "
+            f"({examples}): pass the same kind of values as at fit"
+        )
+    warnings.warn(
+        f"column {name!r} holds {len(set(lost))} level(s) not seen at fit ({examples}; {len(lost)} row(s)): treated as missing",
+        UserWarning,
+        stacklevel=7,
+    )
+
+
+def _numbers(column: NDArray[Any], name: str) -> NDArray[np.float64]:
+    if column.dtype.kind != "O":
+        return np.asarray(column, dtype=np.float64)
+    try:
+        return np.array([np.nan if is_missing(value) else value for value in column], dtype=np.float64)
+    except (TypeError, ValueError):
+        example = next(value for value in column if not isinstance(value, bool | int | float) and not is_missing(value))
+        if isinstance(example, str):
+            raise ValueError(
+                f"column {name!r} held numbers at fit and holds text now, such as {example!r}: pass the same kind of values"
+            ) from None
+        raise TypeError(
+            f"column {name!r} holds {example!r}: argument must be a string, a number or missing in every cell of a table"
+        ) from None
+
+
+def _to_matrix(array: NDArray[Any], schema: Schema) -> Matrix:
+    matrix = np.ascontiguousarray(array, dtype=np.float64)
+    _reject_infinite(matrix, schema)
+    return matrix
+
+
+def _reject_infinite(matrix: Matrix, schema: Schema) -> None:
+    if np.isfinite(matrix.sum()):  # one pass in the common case; a sum can also overflow, so look closer if not
+        return
+    infinite = np.isinf(matrix).any(axis=0)
+    if infinite.any():
+        columns = _shorten([schema.names[j] for j in np.flatnonzero(infinite)])
+        raise ValueError(
+            f"X contains infinity in column(s) {columns}: replace inf by a number, or by NaN if it is missing"
+        )

@@ -1,0 +1,266 @@
+"""The base of every model: ``fit`` gates, calls ``_fit`` on encoded arrays, and the rest follows.
+
+A model is a class that says what it needs (``_outcome``, ``_multi_arm``) and implements
+
+==================  =========================================================================================
+``_fit``            learn from an :class:`Experiment`; set attributes that end in an underscore
+``_predict``        uplift scores of an encoded matrix, one column per treatment arm
+``_get_state``      what a saved file must hold: JSON values, arrays, lists and dicts of them, estimators
+``_set_state``      put it back, having checked shapes, ranges and finiteness
+==================  =========================================================================================
+
+and, where it has them, ``_predict_response`` (expected outcomes, control first) and ``_recommend`` (its own rule).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import RegressorTags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from upturn import persist
+from upturn._table import Matrix, Schema, conform_table, read_table
+from upturn._target import Label, Outcome, Target, decode, read_target
+from upturn.metrics._areas import mean_area
+
+_ROUTED = {"treatment": True, "sample_weight": True}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment behind the gates: checked, encoded, C-contiguous. What every ``_fit`` learns from.
+
+    Attributes
+    ----------
+    X : float64 array of shape (n, p)
+        Numbers, or level codes in categorical columns; NaN is missing.
+    y : float64 array of shape (n,)
+        Outcome; 0 and 1 for models that need two classes.
+    arm : uint8 array of shape (n,)
+        0 is control, 1 … K the treatment arms.
+    weight : float64 array of shape (n,) or None
+        None means 1 everywhere.
+    schema : Schema
+        Names, kinds and levels of the columns.
+    n_arms : int
+        K, the number of treatment arms.
+    """
+
+    X: Matrix
+    y: NDArray[np.float64]
+    arm: NDArray[np.uint8]
+    weight: NDArray[np.float64] | None
+    schema: Schema
+    n_arms: int
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The weights, ones when there are none."""
+        return np.ones(len(self.y)) if self.weight is None else self.weight
+
+    def take(self, rows: NDArray[Any]) -> Experiment:
+        """The experiment of some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return replace(self, X=self.X[rows], y=self.y[rows], arm=self.arm[rows], weight=weight)
+
+
+class Gated(BaseEstimator):  # type: ignore[misc]
+    """What models and transformers share: the gates, arm labels, columns, and the saved form."""
+
+    _outcome: Outcome = "any"
+    _multi_arm = True
+
+    __metadata_request__fit = _ROUTED
+
+    control: Label | None
+    control_: Label
+    arms_: list[Label]
+    n_features_in_: int
+    _schema: Schema
+
+    def fit(self, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from an experiment.
+
+        Parameters
+        ----------
+        X : table of shape (n, p)
+            Features: numpy, pandas, polars or pyarrow.
+        y : array-like of shape (n,)
+            Outcome; or a packed target made by :func:`upturn.pack`, and then no treatment.
+        treatment : array-like of shape (n,), optional
+            The label of the arm each row was in.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+        """
+        matrix, schema = read_table(X)
+        target = read_target(y, treatment, sample_weight, control=self.control, outcome=self._outcome)
+        _same_rows(matrix, target)
+        if target.n_arms > 1 and not self._multi_arm:
+            raise ValueError(
+                f"{type(self).__name__} compares one treatment with control, and treatment holds {target.n_arms} arms "
+                f"{target.arms!r} besides control {target.control!r}: keep the rows of one of them, or use a model for several "
+                "arms such as UpliftForest"
+            )
+        self._fit(Experiment(matrix, target.y, target.arm, target.weight, schema, target.n_arms))
+        self.control_, self.arms_ = target.control, target.arms
+        self._adopt_schema(schema)
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file that :func:`upturn.load` reads; no pickle is involved."""
+        check_is_fitted(self)
+        persist.save(self, path)
+
+    def _fit(self, data: Experiment) -> None:
+        raise TypeError(f"{type(self).__name__} does not say how to fit")
+
+    def _get_state(self) -> dict[str, Any]:
+        raise TypeError(f"{type(self).__name__} does not say what its state is")
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        raise TypeError(f"{type(self).__name__} does not say what its state is")
+
+    def _adopt_schema(self, schema: Schema) -> None:
+        self._schema, self.n_features_in_ = schema, schema.n_features
+        if schema.named:
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _encode(self, X: Any) -> Matrix:
+        """Gate the features of a fitted model."""
+        check_is_fitted(self)
+        return conform_table(X, self._schema, type(self).__name__)
+
+    def _dump(self) -> dict[str, Any] | None:
+        """Everything a saved file holds besides the parameters; None for a model that is not fitted."""
+        if not self.__sklearn_is_fitted__():
+            return None
+        return {
+            "control": self.control_,
+            "arms": self.arms_,
+            "schema": self._schema.to_json(),
+            "fitted": self._get_state(),
+        }
+
+    def _restore(self, dump: dict[str, Any] | None) -> None:
+        if dump is None:
+            return
+        control, arms = dump["control"], dump["arms"]
+        if not isinstance(arms, list) or not 1 <= len(arms) <= 254 or len({control, *arms}) != len(arms) + 1:
+            raise ValueError("the arm labels are not well formed")
+        if not all(isinstance(label, bool | int | float | str) for label in (control, *arms)):
+            raise ValueError("an arm label is of a kind that cannot be one")
+        self.control_, self.arms_ = control, arms
+        self._adopt_schema(Schema.from_json(dump["schema"]))
+        self._set_state(dump["fitted"])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "control_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text = str(super().__repr__(N_CHAR_MAX))
+        if self.__sklearn_is_fitted__():
+            arms = f"arm {self.arms_[0]!r}" if len(self.arms_) == 1 else f"arms {self.arms_!r}"
+            text += f" [fitted: control {self.control_!r}, {arms}, {self.n_features_in_} features]"
+        return text
+
+
+def _estimates_responses(model: Any) -> bool:
+    if hasattr(model, "_predict_response"):
+        return True
+    raise AttributeError(f"{type(model).__name__} estimates effects, not responses: it has no predict_response")
+
+
+class UpliftEstimator(Gated):
+    """Base class of uplift models: predict, recommend and score on top of ``_fit`` and ``_predict``."""
+
+    _score_has_zero = True  # whether 0 separates those to treat from those to leave alone
+
+    __metadata_request__score = _ROUTED
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predicted uplift: what treatment adds to the outcome, row by row.
+
+        Parameters
+        ----------
+        X : table of shape (n, p)
+            The columns of the fit, in any order when they are named.
+
+        Returns
+        -------
+        array of shape (n,), or (n, K) for K arms in the order of ``arms_``
+        """
+        scores = self._predict(self._encode(X))
+        return scores[:, 0] if len(self.arms_) == 1 else scores
+
+    @available_if(_estimates_responses)  # type: ignore[untyped-decorator]
+    def predict_response(self, X: Any) -> NDArray[np.float64]:
+        """Expected outcome under control and under every arm: an array of shape (n, 1 + K), control first."""
+        response: NDArray[np.float64] = self._predict_response(self._encode(X))
+        return response
+
+    def recommend(self, X: Any) -> NDArray[Any]:
+        """The label each row should get by the model's own rule; the control label where nothing helps."""
+        if not self._score_has_zero:
+            raise ValueError(
+                f"the scores of {type(self).__name__} rank people but have no zero that tells help from harm, so they cannot say "
+                "whom to treat: turn them into effects with upturn.policy.UpliftCalibrator(model), or treat the top of the "
+                "ranking with upturn.policy.target"
+            )
+        return decode([self.control_, *self.arms_], self._recommend(self._encode(X)))
+
+    def score(self, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> float:
+        """AUUC of the predictions; with several arms, the arms' mean weighted by their size.
+
+        Parameters are those of ``fit``; every arm of the fit must have rows.
+        """
+        check_is_fitted(self)
+        target = read_target(y, treatment, sample_weight, known=(self.control_, self.arms_))
+        matrix = self._encode(X)
+        _same_rows(matrix, target)
+        return mean_area(target, self._predict(matrix))
+
+    def _predict(self, X: Matrix) -> NDArray[np.float64]:
+        raise TypeError(f"{type(self).__name__} does not say how to predict")
+
+    def _recommend(self, X: Matrix) -> NDArray[np.intp]:
+        scores = self._predict(X)
+        best = scores.argmax(axis=1)
+        return np.where(scores[np.arange(len(X)), best] > 0, best + 1, 0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "regressor"
+        tags.regressor_tags = RegressorTags()
+        return tags
+
+
+def _same_rows(matrix: Matrix, target: Target) -> None:
+    if len(matrix) != len(target.y):
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {len(matrix)}, y has {len(target.y)}; each row "
+            "needs one outcome and one treatment"
+        )

@@ -1,0 +1,55 @@
+"""Random numbers as pure functions of what they are for.
+
+A draw is ``draw(key, i)``: the i-th 64-bit word under a key, and keys are folded from whatever the draw belongs to,
+``fold(fold(seed, PURPOSE), tree)``. There is no stream and no state, so the order in which draws are asked for, or the
+number of threads that ask, cannot change them. The mixing function is the finaliser of SplitMix64 (Steele, Lea and
+Flood, "Fast splittable pseudorandom number generators", 2014).
+
+All arithmetic is on uint64: numba turns a mixture of int64 and uint64 into float64.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from upturn.kernels._jit import inner
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_M1 = np.uint64(0xBF58476D1CE4E5B9)
+_M2 = np.uint64(0x94D049BB133111EB)
+_S30, _S27, _S31, _S32, _S11, _ONE = (np.uint64(k) for k in (30, 27, 31, 32, 11, 1))
+
+# What a draw is for. Two purposes never share a key.
+BOOTSTRAP = np.uint64(1)
+
+
+@inner
+def mix(z):
+    """Scramble 64 bits, one to one."""
+    z = (z ^ (z >> _S30)) * _M1
+    z = (z ^ (z >> _S27)) * _M2
+    return z ^ (z >> _S31)
+
+
+@inner
+def fold(key, value):
+    """The key of ``value`` under ``key``, both uint64."""
+    return mix(key + mix(value + _GOLDEN))
+
+
+@inner
+def draw(key, i):
+    """The i-th 64-bit word under ``key``, both uint64."""
+    return mix(key + (i + _ONE) * _GOLDEN)
+
+
+@inner
+def below(word, n):
+    """A number in 0 … n - 1 from a word, n below 2**32; the bias is under n / 2**32."""
+    return ((word >> _S32) * n) >> _S32
+
+
+@inner
+def uniform(word):
+    """A float in [0, 1) from a word."""
+    return (word >> _S11) * (1.0 / 9007199254740992.0)

@@ -1,0 +1,294 @@
+"""The saved form of a model: a zip of one JSON manifest and plain ``.npy`` arrays. No pickle, nothing is executed.
+
+::
+
+    manifest.json       format, upturn's version, the model as a tree of values, and a SHA-256 of every other member
+    array-00000.npy …   the arrays the tree points to
+    foreign-00000.skops …   estimators of other libraries, which need the extra [skops]
+
+Members are stored, not compressed, so no file can unpack to more than its own size. A file is written under a temporary
+name and renamed when it is complete. Reading trusts nothing: names, sizes, checksums, dtypes, classes, parameters and
+the state itself are checked, and whatever is wrong ends in a :class:`ModelFileError`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import io
+import json
+import math
+import os
+import re
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import upturn
+
+FORMAT = 1  # raised when the layout changes; every older format stays readable
+
+# Every class that can be saved, and where it lives.
+REGISTRY = {
+    "ClassTransformation": "upturn.meta",
+}
+
+_DTYPES = {"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"}
+_MEMBER = re.compile(r"manifest\.json|array-\d{5}\.npy|foreign-\d{5}\.skops")
+_MOST_MEMBERS = 20_000
+_LARGEST_MANIFEST = 64 * 2**20
+_LONGEST_HEADER = 4096  # of a .npy member
+
+
+class ModelFileError(ValueError):
+    """A file is not a model that this version of upturn can read."""
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to ``path``; an existing file there is replaced only once the new one is complete."""
+    writer = _Writer()
+    tree = writer.encode(model)
+    manifest = {"format": FORMAT, "upturn": upturn.__version__, "model": tree, "members": writer.digests()}
+    members = {"manifest.json": json.dumps(manifest, allow_nan=False).encode(), **writer.members}
+    path = Path(path)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+                for name, content in members.items():
+                    archive.writestr(zipfile.ZipInfo(name), content)  # a fixed date: the same model, the same bytes
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
+    """Read a model written by ``model.save(path)``.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    trusted : iterable of str
+        Types of other libraries that the file may rebuild, such as the base estimator of a meta-learner. A file that
+        needs a type which is neither known to be harmless nor listed here is refused, and the error names the type.
+
+    Returns
+    -------
+    The fitted model.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, hostile, of an unknown class, or written by a newer format.
+    """
+    try:
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+            members = _read_members(archive, os.fstat(file.fileno()).st_size)
+        return _Reader(members, tuple(trusted)).model()
+    except ModelFileError as error:
+        raise ModelFileError(f"{os.fspath(path)}: {error}") from error.__cause__
+    except (zipfile.BadZipFile, EOFError, UnicodeDecodeError, RecursionError, OverflowError, MemoryError) as error:
+        raise ModelFileError(f"{os.fspath(path)} is not a model file, or it is damaged: {error}") from error
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, NotImplementedError) as error:
+        detail = f"{type(error).__name__}: {error}"
+        raise ModelFileError(f"{os.fspath(path)} does not hold a sound model ({detail})") from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+# --------------------------------------------------------------------------------------------- writing
+
+
+class _Writer:
+    """Turns a tree of values into JSON, setting arrays and foreign estimators aside as members of the file."""
+
+    def __init__(self) -> None:
+        self.members: dict[str, bytes] = {}
+
+    def digests(self) -> dict[str, str]:
+        return {name: hashlib.sha256(content).hexdigest() for name, content in self.members.items()}
+
+    def encode(self, value: Any) -> Any:
+        if value is None or isinstance(value, bool | str):
+            return value
+        if isinstance(value, int | np.integer):
+            return int(value)
+        if isinstance(value, float | np.floating):
+            return float(value) if math.isfinite(value) else {"$float": str(float(value))}
+        if isinstance(value, np.bool_):
+            return bool(value)
+        if isinstance(value, np.ndarray):
+            return {"$array": self._array(value)}
+        if isinstance(value, dict):
+            if not all(isinstance(key, str) and not key.startswith("$") for key in value):
+                raise TypeError("the keys of saved state must be text that does not start with a dollar sign")
+            return {key: self.encode(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.encode(item) for item in value]
+        if isinstance(value, tuple):
+            return {"$tuple": [self.encode(item) for item in value]}
+        if type(value).__name__ in REGISTRY and hasattr(value, "_dump"):
+            params = {name: self._param(name, item) for name, item in value.get_params(deep=False).items()}
+            return {"$model": type(value).__name__, "params": params, "state": self.encode(value._dump())}
+        if hasattr(value, "get_params"):
+            return {"$foreign": self._foreign(value)}
+        raise TypeError(
+            f"{value!r} of type {type(value).__name__} cannot be saved: only numbers, text, arrays and estimators can"
+        )
+
+    def _param(self, name: str, value: Any) -> Any:
+        if isinstance(value, np.random.RandomState | np.random.Generator):
+            return None  # a generator is only used up by fit, and this model is fitted
+        try:
+            return self.encode(value)
+        except TypeError as error:
+            raise TypeError(f"parameter {name}: {error}") from error
+
+    def _add(self, pattern: str, content: bytes) -> str:
+        name = pattern.format(len(self.members))
+        self.members[name] = content
+        return name
+
+    def _array(self, array: NDArray[Any]) -> str:
+        plain = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        if plain.dtype.str not in _DTYPES:
+            raise TypeError(f"an array of type {array.dtype} cannot be saved")
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, plain.reshape(array.shape), allow_pickle=False)
+        return self._add("array-{:05d}.npy", buffer.getvalue())
+
+    def _foreign(self, estimator: Any) -> str:
+        return self._add("foreign-{:05d}.skops", _skops(estimator).dumps(estimator))
+
+
+def _skops(what: Any) -> Any:
+    try:
+        return importlib.import_module("skops.io")
+    except ImportError:
+        raise ImportError(
+            f"saving or loading a model built on {what if isinstance(what, str) else type(what).__name__} needs the package "
+            "skops: pip install 'upturn[skops]'"
+        ) from None
+
+
+# --------------------------------------------------------------------------------------------- reading
+
+
+def _read_members(archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
+    infos = archive.infolist()
+    names = [info.filename for info in infos]
+    if len(names) > _MOST_MEMBERS or len(set(names)) < len(names):
+        raise ModelFileError("too many members, or a member twice")
+    for info in infos:
+        if not _MEMBER.fullmatch(info.filename):
+            raise ModelFileError(f"unexpected member {info.filename[:80]!r}")
+        if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size or info.flag_bits & 1:
+            raise ModelFileError(f"member {info.filename!r} is compressed or encrypted")
+        if info.file_size > size:
+            raise ModelFileError(f"member {info.filename!r} claims {info.file_size:,} bytes in a file of {size:,}")
+    if sum(info.file_size for info in infos) > size:
+        raise ModelFileError("the members claim more bytes than the file has")
+    if "manifest.json" not in names:
+        raise ModelFileError("not an upturn model: it has no manifest")
+    if archive.getinfo("manifest.json").file_size > _LARGEST_MANIFEST:
+        raise ModelFileError("the manifest is too large")
+    return {name: archive.read(name) for name in names}
+
+
+class _Reader:
+    """Turns the members of a file back into the tree of values they were made from."""
+
+    def __init__(self, members: dict[str, bytes], trusted: tuple[str, ...]) -> None:
+        self._members, self._trusted = members, trusted
+
+    def model(self) -> Any:
+        manifest = json.loads(self._members.pop("manifest.json"), parse_constant=_no_constant)
+        if not isinstance(manifest, dict) or not isinstance(manifest.get("format"), int):
+            raise ModelFileError("the manifest does not say which format it is in")
+        if not 1 <= manifest["format"] <= FORMAT:
+            raise ModelFileError(
+                f"it is in format {manifest['format']}, written by upturn {str(manifest.get('upturn'))[:20]}, and this is upturn "
+                f"{upturn.__version__}, which reads formats up to {FORMAT}: upgrade upturn"
+            )
+        digests = manifest["members"]
+        found = {name: hashlib.sha256(content).hexdigest() for name, content in self._members.items()}
+        if digests != found:
+            wrong = sorted(name for name in {*digests, *found} if digests.get(name) != found.get(name))
+            raise ModelFileError(f"damaged or exchanged members: {', '.join(map(repr, wrong[:5]))}")
+        if "$model" not in manifest["model"]:
+            raise ModelFileError("the manifest holds no model")
+        return self.decode(manifest["model"])
+
+    def decode(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self.decode(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        special = next((key for key in value if key.startswith("$")), None)
+        if special is None:
+            return {key: self.decode(item) for key, item in value.items()}
+        decoders: dict[str, Callable[[Any], Any]] = {
+            "$float": float,
+            "$tuple": lambda items: tuple(self.decode(items)),
+            "$array": self._array,
+            "$foreign": self._foreign,
+            "$model": lambda _: self._model(value),
+        }
+        if special not in decoders or (len(value) > 1 and special != "$model"):
+            raise ModelFileError(f"unknown kind of value {special[:40]!r}")
+        return decoders[special](value[special])
+
+    def _model(self, node: dict[str, Any]) -> Any:
+        name = node["$model"]
+        if name not in REGISTRY:
+            raise ModelFileError(
+                f"unknown class {str(name)[:80]!r}: this version of upturn knows {', '.join(sorted(REGISTRY))}"
+            )
+        cls = getattr(importlib.import_module(REGISTRY[name]), name)
+        params = self.decode(node["params"])
+        if not isinstance(params, dict) or set(params) - set(cls._get_param_names()):
+            raise ModelFileError(f"{name} does not take these parameters")
+        model = cls(**params)
+        model._restore(self.decode(node["state"]))
+        return model
+
+    def _array(self, name: str) -> NDArray[Any]:
+        buffer = io.BytesIO(self._members[name])
+        if np.lib.format.read_magic(buffer) != (1, 0):
+            raise ModelFileError(f"{name} is not a version 1.0 .npy array")
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(buffer, max_header_size=_LONGEST_HEADER)
+        if dtype.str not in _DTYPES or fortran or len(shape) > 4 or min(shape, default=0) < 0:
+            raise ModelFileError(f"{name} holds an array of a kind that models do not have")
+        content = buffer.getbuffer()[buffer.tell() :]
+        if math.prod(shape) * dtype.itemsize != len(content):
+            raise ModelFileError(f"{name} claims shape {shape} and has {len(content):,} bytes")
+        return np.frombuffer(content, dtype=dtype).reshape(shape).astype(dtype.newbyteorder("="))
+
+    def _foreign(self, name: str) -> Any:
+        skops, content = _skops("an estimator of another library"), self._members[name]
+        unknown = skops.get_untrusted_types(data=content)
+        refused = sorted(set(unknown) - set(self._trusted))
+        if refused:
+            raise ModelFileError(
+                f"it wants to rebuild types that are not known to be harmless: {', '.join(refused)}; if you trust whoever made "
+                f"the file, pass upturn.load(path, trusted={refused!r})"
+            )
+        return skops.loads(content, trusted=unknown)
+
+
+def _no_constant(text: str) -> Any:
+    raise ModelFileError(f"the manifest holds {text}, which is not JSON")

@@ -1,0 +1,52 @@
+"""The compile policy: one signature, read-only inputs, a cache, and a warning where no cache can be."""
+
+import numba
+import numpy as np
+import pytest
+
+from upturn.kernels import _jit
+from upturn.kernels._jit import F8, f8, kernel
+
+JIT_OFF = bool(numba.config.DISABLE_JIT)
+
+
+@kernel(f8, F8)
+def total(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i]
+    return s
+
+
+def test_frozen_and_writable_arrays_share_one_compilation():
+    x = np.arange(4.0)
+    assert total(x) == 6.0
+    x.setflags(write=False)
+    assert total(x) == 6.0
+    if not JIT_OFF:
+        assert len(total.dispatcher.signatures) == 1
+
+
+@pytest.mark.skipif(JIT_OFF, reason="types are only checked by compiled code")
+def test_another_type_is_refused_and_not_compiled():
+    with pytest.raises(TypeError, match="No matching definition"):
+        total(np.arange(4))
+    with pytest.raises(TypeError, match="No matching definition"):
+        total(np.arange(8.0)[::2])
+
+
+@pytest.mark.skipif(JIT_OFF, reason="nothing is compiled")
+def test_without_a_writable_folder_it_warns_once_and_compiles_all_the_same(monkeypatch):
+    njit = numba.njit
+
+    def no_cache(*args, **options):
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function: no locator available")
+        return njit(*args, **options)
+
+    monkeypatch.setattr(numba, "njit", no_cache)
+    _jit._warn_uncached.cache_clear()
+    with pytest.warns(RuntimeWarning, match="set NUMBA_CACHE_DIR") as caught:
+        doubled, tripled = kernel(f8, f8)(lambda x: 2 * x), kernel(f8, f8)(lambda x: 3 * x)
+    assert (doubled(2.0), tripled(2.0)) == (4.0, 6.0)
+    assert len(caught) == 1

@@ -1,0 +1,56 @@
+"""The walk down a sorted list, against naive twins; these also run without the compiler."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import naive
+from strategies import experiments
+from upturn.kernels import ranking
+from upturn.kernels.sorting import argsort_descending
+
+
+def arranged(y, score, arm, weight):
+    order, last = argsort_descending(score)
+    side, heavy = arm.astype(np.uint8), np.empty(0) if weight is None else weight
+    columns = np.empty(len(y)), np.empty(len(y), np.uint8), np.empty(len(heavy))
+    ranking.arrange(order, y, side, heavy, *columns)
+    return order, last, *columns
+
+
+@given(experiment=experiments(max_rows=12))
+@settings(max_examples=50)
+def test_running_sums(experiment):
+    y, score, arm, weight = experiment
+    _, last, *columns = arranged(*experiment)
+    heavy = np.ones(len(y)) if weight is None else weight
+    table = np.empty((last.sum() + 1, 4))
+    ranking.running_sums(last, *columns, table)
+    expected = [(0, 0, 0, 0)]
+    for value in sorted(set(score), reverse=True):
+        tops = [(score >= value) & (arm == a) for a in (0, 1)]
+        expected.append([total for top in tops for total in (heavy[top].sum(), (heavy * y)[top].sum())])
+    np.testing.assert_allclose(table, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(("code", "twin"), [(ranking.SEPARATE, naive.separate_auuc), (ranking.JOINT, naive.joint_auuc)])
+@given(experiment=experiments(max_rows=12))
+@settings(max_examples=50)
+def test_area(code, twin, experiment):
+    y, score, arm, weight = experiment
+    expected = twin(y, score, arm, np.ones(len(y)) if weight is None else weight)
+    assert ranking.area(code, *arranged(*experiment)) == pytest.approx(expected, abs=1e-12)
+
+
+def test_resampling_draws_every_arm_by_itself_and_is_pure():
+    with np.errstate(over="ignore"):
+        rows, starts = np.array([4, 1, 0, 2, 3], np.uint32), np.array([0, 2, 5])
+        seen = np.zeros(5, int)
+        for replicate in range(400):
+            counts, again = np.full(5, -1, np.int32), np.empty(5, np.int32)
+            ranking.resample(np.uint64(7), replicate, rows, starts, counts)
+            ranking.resample(np.uint64(7), replicate, rows, starts, again)
+            np.testing.assert_array_equal(counts, again)
+            assert (counts[[4, 1]].sum(), counts[[0, 2, 3]].sum()) == (2, 3)
+            seen += counts
+        assert (np.abs(seen - 400) < 5 * np.sqrt(400)).all()

@@ -1,0 +1,71 @@
+"""scikit-learn's own checks of estimators, on every estimator of the library.
+
+They call ``fit(X, y)``, so a thin adapter stands between: it derives a treatment from each row's values (the same row
+always gets the same arm, whatever its position) and an outcome of two classes where the model needs one.
+"""
+
+import hashlib
+import warnings
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import check_is_fitted
+
+from estimators import ESTIMATORS
+from upturn._table import read_table
+
+# Checks that cannot hold, and why.
+EXCEPTIONS = {
+    "check_dataframe_column_names_consistency": "columns may come in any order when they are named; it wants an error",
+    "check_regressors_train": "it judges the fit of predictions to y, and predictions are effects",
+}
+
+
+def coin(*values):
+    """0 or 1, a fixed function of the values."""
+    return hashlib.sha256(b"".join(value.tobytes() for value in values)).digest()[0] & 1
+
+
+def is_strange(y):
+    """Whether y is something the model itself should complain about."""
+    try:
+        return y is None or not np.isfinite(np.asarray(y, dtype=float)).all()
+    except (TypeError, ValueError):
+        return True
+
+
+class Adapter(BaseEstimator):
+    """An uplift model that makes its own treatment out of the rows' values."""
+
+    def __init__(self, name=None):
+        self.name = name
+
+    def __sklearn_tags__(self):
+        tags = ESTIMATORS[self.name]().__sklearn_tags__()
+        tags.input_tags.categorical = False  # or rows are rounded to so few values that the coin falls on one side only
+        return tags
+
+    def fit(self, X, y=None, sample_weight=None):
+        model = ESTIMATORS[self.name]()
+        matrix, _ = read_table(X)
+        treatment = np.array([coin(row) for row in matrix])
+        if model._outcome == "binary" and not is_strange(y):
+            y = np.asarray(y, dtype=float)
+            y = np.array([coin(row, value) for row, value in zip(matrix, y.ravel(), strict=True)]).reshape(y.shape)
+        self.model_ = model.fit(X, y, treatment, sample_weight)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
+        return self
+
+    def predict(self, X):
+        check_is_fitted(self)
+        return self.model_.predict(X)
+
+
+@parametrize_with_checks([Adapter(name) for name in ESTIMATORS], expected_failed_checks=lambda adapter: EXCEPTIONS)
+def test_scikit_learn_check(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
