@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -19,7 +20,12 @@ from upturn.svm._problem import Array, MarginData, MarginProblem, MarginSolution
 
 @functools.cache
 def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas")
+
+
+def one_thread() -> Any:
+    """A context in which BLAS keeps to one thread."""
+    return _blas().limit(limits=1)
 
 
 def solve(
@@ -33,7 +39,7 @@ def solve(
     p = 1: interior point, inside a margin band when rows are many. p > 1: primal Newton. With an energy term, the
     quasi-Newton loop around them. ``start`` is (w, b) of a neighbouring problem.
     """
-    with _blas().limit(limits=1, user_api="blas"):
+    with one_thread():
         return _prepared(problem, data, energy, start)
 
 
