@@ -150,7 +150,7 @@ def take_step(step, d_alpha, d_s, d_xi, alpha, upper, s, xi):
 
 @kernel(void, F8_2, F8, F8_2_out)
 def scale_rows(X, factor, out):
-    """out = diag(factor) X, several times faster than broadcasting for narrow matrices."""
+    """Write diag(factor) X to out, several times faster than broadcasting for narrow matrices."""
     n, m = X.shape
     for i in range(n):
         for j in range(m):

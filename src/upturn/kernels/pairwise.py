@@ -91,7 +91,7 @@ def energy_field(s, c, beta, field):
             gap = (s[i] - s[i - 1]) / spread
             if gap > 0.0:
                 smallest = min(smallest, gap)
-        octaves = min(14 + int(math.ceil(math.log2(40.0 / smallest))), 100)
+        octaves = min(14 + math.ceil(math.log2(40.0 / smallest)), 100)
         base = beta / math.gamma(1.0 - beta) * 0.5 * math.log(2.0)
         fall = 2.0 ** (-0.5 * beta)
         scale = base * (first * 2.0**octaves) ** (-beta) / (1.0 - fall)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from upturn.kernels._jit import F8, F8_2, F8_2_out, F8_out, I8, I8_2, f8, i8, inner, kernel, void
+from upturn.kernels._jit import F8, F8_2, I8, I8_2, F8_2_out, F8_out, f8, i8, inner, kernel, void
 
 
 @kernel(void, I8, F8_2, F8, F8_2, F8, f8, F8_2_out, F8_out, F8_out)

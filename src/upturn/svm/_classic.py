@@ -18,7 +18,7 @@ class _Classifier(Machine):
     _score_has_zero = False
 
     def _fit(self, data: Experiment) -> None:
-        self._check_common()
+        self._check_common(self.C)
         rows = np.flatnonzero(self._price(data) > 0.0)
         kept = data.take(rows)
         features = self._learn_features(kept)
@@ -184,7 +184,9 @@ class TwoCostSVM(_Classifier):
 
     def _price(self, data: Experiment) -> NDArray[np.float64]:
         if number("C_control", self.C_control) < 0.0:
-            raise ValueError(f"C_control={self.C_control!r}: expected 0 (control rows are ignored) or a positive penalty")
+            raise ValueError(
+                f"C_control={self.C_control!r}: expected 0 (control rows are ignored) or a positive penalty"
+            )
         return data.weights * np.where(data.arm == 1, 1.0, float(self.C_control) / float(self.C))
 
 
@@ -245,7 +247,7 @@ class SubgroupSVM(_Classifier):
         self.control = control
 
     def _price(self, data: Experiment) -> NDArray[np.float64]:
-        return data.weights * (data.arm == 1)
+        return np.asarray(data.weights * (data.arm == 1))
 
 
 for _class in (StandardSVM, TwoCostSVM, SubgroupSVM):

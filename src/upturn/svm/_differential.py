@@ -128,11 +128,14 @@ class DifferentialSVM(UpliftEstimator):
             mixed_a = float(weight[treated & success].sum()) * float(weight[treated & ~success].sum()) / size_a
             mixed_b = float(weight[~treated & success].sum()) * float(weight[~treated & ~success].sum()) / size_b
             if mixed_a == 0.0:
-                raise ValueError("lam='paper' divides by the treatment group's pairs, and it has only one outcome: use 'auto'")
+                raise ValueError(
+                    "lam='paper' divides by the treatment group's pairs, and it has only one outcome: use 'auto'"
+                )
             return mixed_b / mixed_a
-        if isinstance(self.lam, str) or number("lam", self.lam) < 0.0:
-            raise ValueError(f"lam={self.lam!r}: expected 'auto', 'paper', or a weight of 0 or more")
-        return float(self.lam)
+        lam: Any = self.lam
+        if isinstance(lam, str) or number("lam", lam) < 0.0:
+            raise ValueError(f"lam={lam!r}: expected 'auto', 'paper', or a weight of 0 or more")
+        return float(lam)
 
     def _set_w(self, w: NDArray[np.float64]) -> None:
         self._w = w

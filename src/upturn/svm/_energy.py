@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from upturn.kernels.pairwise import energy_field
 from upturn.svm._problem import Array, MarginData, MarginProblem, MarginSolution, best_intercepts, settle
@@ -34,9 +35,8 @@ class EnergyTerm:
     balance: float
 
 
-def signed_weights(treated: Array, weight: Array | None = None) -> Array:
+def signed_weights(treated: NDArray[np.bool_], weight: Array | None = None) -> Array:
     """+w_i / Σ_T w for treated rows, -w_i / Σ_C w for the others."""
-    treated = np.asarray(treated, dtype=bool)
     c = np.ones(treated.shape[0]) if weight is None else np.array(weight, dtype=np.float64)
     c[treated] /= c[treated].sum()
     c[~treated] /= -c[~treated].sum()
@@ -75,7 +75,9 @@ def solve(
             problem,
             quadratic=H + hessian,
             linear=state.slope - hessian @ state.w + (0.0 if problem.linear is None else problem.linear),
-            constant=problem.constant + state.energy - float(state.slope @ state.w)
+            constant=problem.constant
+            + state.energy
+            - float(state.slope @ state.w)
             + 0.5 * float(state.w @ hessian @ state.w),
             tol=problem.tol,
         )

@@ -75,7 +75,7 @@ def run(problem: MarginProblem, data: MarginData, tol: float) -> InteriorState:
         gram, borders = weighted_products(X, root, rows)
         pull = problem.gradient(w)
         residual = pull - borders[:, n_planes + 1]
-        imbalance = sums[5::3] + e
+        imbalance = sums[5::3] + e if problem.intercept else np.zeros(n_planes)
         primal = problem.regulariser(w) + float(e @ b) + sums[0]
         gap = abs(_duality(problem, w, residual, sums, primal)) + float((1.0 + np.abs(b)) @ np.abs(imbalance))
         gap /= abs(primal) if primal != 0.0 else 1.0

@@ -90,16 +90,17 @@ class KernelMap:
         if name not in NAMES[1:]:
             raise ValueError(f"{name!r} is not a kernel")
         rows = n_columns if name == "precomputed" else landmarks.shape[0]
-        if name != "precomputed" and landmarks.shape[1] != n_columns or projection.shape[0] != rows:
+        misfit = name != "precomputed" and landmarks.shape[1] != n_columns
+        if misfit or projection.shape[0] != rows:
             raise ValueError("the kernel's landmarks do not fit the columns")
-        numbers = [float(state[key]) for key in ("gamma", "degree", "coef0")]
-        if not np.isfinite(numbers).all():
+        gamma, degree, coef0 = (float(state[key]) for key in ("gamma", "degree", "coef0"))
+        if not np.isfinite([gamma, degree, coef0]).all():
             raise ValueError("the kernel's parameters are not finite")
-        return cls(name, *numbers, landmarks, projection)
+        return cls(name, gamma, degree, coef0, landmarks, projection)
 
 
-def _matrix(array: Any) -> NDArray[np.float64]:
-    array = np.asarray(array)
+def _matrix(value: Any) -> NDArray[np.float64]:
+    array: NDArray[np.float64] = np.asarray(value)
     if array.ndim != 2 or array.dtype != np.float64 or not np.isfinite(array).all():
         raise ValueError("a matrix of the kernel is damaged")
     return array

@@ -42,8 +42,8 @@ class Machine(UpliftEstimator):
     encoder_: LinearEncoder | None
     kernel_map_: KernelMap | None
 
-    def _check_common(self) -> None:
-        positive("C", self.C)
+    def _check_common(self, C: Any) -> None:
+        positive("C", C)
         positive("tol", self.tol)
         if not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
             raise ValueError(f"max_iter={self.max_iter!r}: expected an integer of 1 or more")

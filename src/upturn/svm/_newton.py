@@ -19,7 +19,6 @@ from upturn.kernels import power
 from upturn.svm._interior import NewtonSystem, weighted_products
 from upturn.svm._problem import Array, MarginData, MarginProblem, MarginSolution, certified, one_sided
 
-
 NEAR_ONE = 1.2  # below, Newton's line search gets stuck among rows on their margins
 FLOOR = 1e-12  # slacks below it do not add curvature
 
@@ -50,7 +49,6 @@ def run(
     """Newton steps from ``start`` until the gap is below ``tol``; returns w, b, alpha and the number of steps."""
     X, z, cost, p = data.X, data.z, data.cost, problem.power
     n_planes, n = cost.shape
-    m = X.shape[1]
     e = np.zeros(n_planes) if problem.plane_linear is None else problem.plane_linear
     w, b = start[0].copy(), start[1].copy()
     t = X @ w
@@ -61,7 +59,8 @@ def run(
         power.power_system(p, FLOOR, t, b, z, cost, alpha, rows, root, sums)
         gram, borders = weighted_products(X, root, rows)
         pull = problem.gradient(w)
-        slope_w, slope_b = pull - borders[:, n_planes], sums[2::2] + e
+        slope_w = pull - borders[:, n_planes]
+        slope_b = sums[2::2] + e if problem.intercept else np.zeros(n_planes)
         value = problem.regulariser(w) + float(e @ b) + sums[0]
         excess = problem.conjugate(pull - slope_w) - problem.conjugate(pull) - float(w @ (-slope_w))
         if excess + float((1.0 + np.abs(b)) @ np.abs(slope_b)) <= tol * abs(value):
@@ -125,7 +124,10 @@ def primal_dual(problem: MarginProblem, data: MarginData, spent: int = 0) -> Mar
         pull = problem.gradient(w)
         primal = problem.regulariser(w) + sums[0]
         dual = sums[1] - problem.conjugate(borders[:, n_planes + 1]) - (p - 1.0) / p * sums[3]
-        gap = (abs(primal - dual) + float((1.0 + np.abs(b)) @ np.abs(sums[6::3]))) / max(abs(primal), 1e-300)
+        gap = abs(primal - dual)
+        if problem.intercept:
+            gap += float((1.0 + np.abs(b)) @ np.abs(sums[6::3]))
+        gap /= max(abs(primal), 1e-300)
         if gap < best_gap:
             best, best_gap = (w, b, alpha.copy(), iteration), gap
         if gap <= 0.1 * problem.tol or iteration > best[3] + 30:

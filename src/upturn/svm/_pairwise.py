@@ -86,26 +86,21 @@ def solve(data: PairData, tol: float = 1e-8, max_iter: int = 1000, start: Array 
     w = np.zeros(m) if start is None else start.copy()
     if data.n_pairs == 0:
         return PairSolution(np.zeros(m), 0.0, 0.0, 0.0, 0, "empty")
-    room = int(np.clip(3_000_000 // max(m, 1), 20_000, 300_000))
-    if data.n_pairs <= min(room, 50_000):
+    room = int(np.clip(1_000_000 // max(m, 1), 10_000, 100_000))
+    if data.n_pairs <= 5_000:
         return _by_pairs(data, w, tol, data.n_pairs, 0)
     scale = 1.0 / np.sqrt(1.0 + _curvature(data))
+
+    def scaled(v: Array) -> tuple[float, Array]:
+        value, slope = objective(data, v * scale)
+        return value, slope * scale
+
     steps = 0
     for _ in range(3):
         first = objective(data, w)[0]
-        result = minimize(
-            lambda v: (lambda value, slope: (value, slope * scale))(*objective(data, v * scale)),
-            w / scale,
-            jac=True,
-            method="L-BFGS-B",
-            options={
-                "maxcor": 20,
-                "ftol": 0.0,
-                "gtol": float(np.sqrt(tol * first / m)) * float(scale.min()),
-                "maxiter": max_iter,
-                "maxls": 30,
-            },
-        )
+        small = float(np.sqrt(tol * first / m)) * float(scale.min())
+        options = {"maxcor": 20, "ftol": 0.0, "gtol": small, "maxiter": max_iter, "maxls": 30}
+        result = minimize(scaled, w / scale, jac=True, method="L-BFGS-B", options=options)
         w, steps = result.x * scale, steps + int(result.nit)
         value, slope = objective(data, w)
         bound = value - 0.5 * float(slope @ slope)

@@ -75,7 +75,7 @@ class MarginProblem:
         return np.asarray(Hw if self.linear is None else Hw + self.linear)
 
     def conjugate(self, u: Array) -> float:
-        """max over w of uᵀw - ½ wᵀHw - fᵀw - constant, the part of w in the dual."""
+        """The maximum over w of uᵀw - ½ wᵀHw - fᵀw - constant, the part of w in the dual."""
         u = u if self.linear is None else u - self.linear
         inverse = u if self.quadratic is None else cho_solve(cho_factor(self.quadratic), u)
         return 0.5 * float(u @ inverse) - self.constant

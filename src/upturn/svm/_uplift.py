@@ -164,15 +164,14 @@ class UpliftSVM(Machine):
         return self._signs(self._decision(self._encode(X)))
 
     def _signs(self, decision: Array) -> NDArray[np.int64]:
-        above = (decision[:, None] > self._b).sum(axis=1)
-        return above - 1
+        return np.asarray((decision[:, None] > self._b).sum(axis=1) - 1, dtype=np.int64)
 
     def _recommend(self, X: Matrix) -> NDArray[np.intp]:
         return (self._signs(self._decision(X)) > 0).astype(np.intp)
 
-    def _check(self) -> None:
-        self._check_common()
-        check_ratio(self.ratio, self.neutral)
+    def _check(self, C: Any, ratio: Any, neutral: Any = None) -> None:
+        self._check_common(C)
+        check_ratio(ratio, neutral)
         if number("balance", self.balance) < 0.0:
             raise ValueError(f"balance={self.balance!r}: expected 0 (no energy term) or a positive weight")
         if not 1.0 <= number("alpha", self.alpha) < 2.0:
@@ -188,28 +187,31 @@ class UpliftSVM(Machine):
             raise ValueError("solver='asgd' solves p=1 only: use solver='auto'")
 
     def _fit(self, data: Experiment) -> None:
-        self._check()
+        self._check(self.C, self.ratio, self.neutral)
         features = self._learn_features(data)
-        rows = UpliftRows(data, self.group_average)
-        energy = None
-        if self.balance > 0.0:
-            energy = EnergyTerm(signed_weights(data.arm == 1, data.weight), float(self.alpha), float(self.balance))
+        rows, energy = UpliftRows(data, self.group_average), self._energy_term(data)
         if self.ratio == "auto":
             solution, self.ratio_ = self._search_ratio(features, rows, energy)
         else:
             self.ratio_ = float(self.ratio)
-            solution = self._solve_one(features, rows, self.ratio_, energy, None)
+            solution = self._solve_one(features, rows, float(self.C), self.ratio_, energy, None)
         self._adopt(solution, np.arange(len(data)), data)
+
+    def _energy_term(self, data: Experiment) -> EnergyTerm | None:
+        if self.balance == 0.0:
+            return None
+        return EnergyTerm(signed_weights(data.arm == 1, data.weight), float(self.alpha), float(self.balance))
 
     def _solve_one(
         self,
         features: Array,
         rows: UpliftRows,
+        C: float,
         ratio: float,
         energy: EnergyTerm | None,
         start: tuple[Array, Array] | None,
     ) -> MarginSolution:
-        cost = rows.cost(float(self.C), ratio)
+        cost = rows.cost(C, ratio)
         if self.solver == "auto":
             return self._solve(features, rows.z, cost, energy, start)
         from upturn.svm import _stochastic
@@ -228,7 +230,7 @@ class UpliftSVM(Machine):
         start, trial = None, 0.0
         for step in range(40):
             ratio = float(np.exp(trial))
-            solution = self._solve_one(features, rows, ratio, energy, start)
+            solution = self._solve_one(features, rows, float(self.C), ratio, energy, start)
             start = (solution.coef, solution.intercepts)
             above = ((features @ solution.coef)[:, None] > solution.intercepts).sum(axis=1)
             share = float(np.average(above == 1, weights=rows.weight))
