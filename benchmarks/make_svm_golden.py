@@ -1,7 +1,7 @@
 """Solve the tests' problems with clarabel (and cvxopt) and keep the answers: tests/golden/svm.json.
 
-    PYTHONPATH=src:tests python benchmarks/make_svm_golden.py          # needs clarabel and cvxopt
-    PYTHONPATH=src:tests python benchmarks/make_svm_golden.py --check  # hundreds of problems, nothing written
+PYTHONPATH=src:tests python benchmarks/make_svm_golden.py          # needs clarabel and cvxopt
+PYTHONPATH=src:tests python benchmarks/make_svm_golden.py --check  # hundreds of problems, nothing written
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from naive_svm import KINDS, margin_problem
 from svm_rivals import by_clarabel, by_cvxopt
 
+from naive_svm import KINDS, margin_problem
 from upturn.svm._problem import MarginProblem
 from upturn.svm._solve import solve
 
@@ -39,7 +39,13 @@ def check(seeds, powers):
                 assert excess <= 1e-7, (kind, seed, power, excess)
                 if abs(excess) <= 1e-7:
                     room = np.sqrt(2e-7 * max(value, 1e-12)) + 1e-6
-                    assert np.linalg.norm(ours.coef - w) <= room, (kind, seed, power, np.linalg.norm(ours.coef - w), room)
+                    assert np.linalg.norm(ours.coef - w) <= room, (
+                        kind,
+                        seed,
+                        power,
+                        np.linalg.norm(ours.coef - w),
+                        room,
+                    )
                     worst = max(worst, abs(excess))
                 count += 1
     print(f"clarabel: {count} problems, largest relative difference where both converged {worst:.1e};")

@@ -43,7 +43,9 @@ def test_agrees_with_clarabel(row):
     assert np.linalg.norm(found.coef - w) <= np.sqrt(2 * 4e-7 * row["objective"]) + 1e-6
 
 
-@pytest.mark.parametrize(("n", "m", "ratio", "lean"), [(13000, 4, 1.1, 1.0), (20000, 12, 1.3, 0.5), (9000, 3, 1.0, 2.0)])
+@pytest.mark.parametrize(
+    ("n", "m", "ratio", "lean"), [(13000, 4, 1.1, 1.0), (20000, 12, 1.3, 0.5), (9000, 3, 1.0, 2.0)]
+)
 def test_band_finds_what_the_interior_point_finds(n, m, ratio, lean):
     rng = np.random.default_rng(n)
     X = rng.normal(size=(n, m))

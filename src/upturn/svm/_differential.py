@@ -171,9 +171,8 @@ class DifferentialSVM(UpliftEstimator):
 
 def pair_data(features: NDArray[np.float64], data: Experiment, C: float, lam: float) -> _pairwise.PairData:
     """The two groups' pairs: successes above failures in treatment, failures above successes in control."""
-    treated, success = data.arm == 1, data.y > 0
-    groups = (
-        _pairwise.PairGroup(np.flatnonzero(treated & success), np.flatnonzero(treated & ~success), C),
-        _pairwise.PairGroup(np.flatnonzero(~treated & ~success), np.flatnonzero(~treated & success), lam * C),
-    )
+    treated, success, counts = data.arm == 1, data.y > 0, data.weights > 0.0
+    helped, unhelped = (np.flatnonzero(counts & treated & kind) for kind in (success, ~success))
+    fine, unwell = (np.flatnonzero(counts & ~treated & kind) for kind in (success, ~success))
+    groups = (_pairwise.PairGroup(helped, unhelped, C), _pairwise.PairGroup(unwell, fine, lam * C))
     return _pairwise.PairData(features, data.weights, tuple(g for g in groups if g.price > 0.0))

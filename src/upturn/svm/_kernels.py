@@ -69,7 +69,8 @@ class KernelMap:
                 "it is not a kernel; add a multiple of the identity, or use another gamma, degree or coef0"
             )
         kept = values > 1e-10 * max(values[-1], 1e-300)
-        return cls(name, scale, degree, coef0, landmarks, vectors[:, kept] / np.sqrt(values[kept]))
+        projection = np.ascontiguousarray(vectors[:, kept] / np.sqrt(values[kept]))
+        return cls(name, scale, degree, coef0, np.ascontiguousarray(landmarks), projection)
 
     def against_landmarks(self, X: Array) -> Array:
         """k(x, L) for every row."""
