@@ -76,7 +76,7 @@ def by_cvxopt(data, tol=1e-8):
         scale = np.array(W["d"]).ravel()
         diagonal = 1.0 / scale[:total] ** 2 + 1.0 / scale[total:] ** 2
         # regularised weighted least squares by SVD, as section 4.2.1 does for stability
-        left, singular, right = np.linalg.svd(stack / np.sqrt(diagonal)[:, None], full_matrices=False)
+        left, singular, _ = np.linalg.svd(stack / np.sqrt(diagonal)[:, None], full_matrices=False)
         shrink = singular**2 / (1.0 + singular**2)
 
         def inverse(v):
