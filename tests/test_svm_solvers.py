@@ -356,3 +356,18 @@ def test_rows_without_cost_do_not_matter():
     np.testing.assert_allclose(found.coef, fewer.coef)
     assert found.alpha.shape == (2, 50)
     assert not found.alpha[:, 40:].any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_compiled_loop_takes_the_same_steps(kind, monkeypatch):
+    """Small problems run in one compiled call: the same iterates as the driver in Python."""
+    data = margin_problem(2, kind)
+    if kind == "one-sided":
+        pytest.skip("solved without iterating")
+    small = _interior.run(MarginProblem(), data, 1e-7)
+    monkeypatch.setattr(_interior, "TINY", 0)
+    large = _interior.run(MarginProblem(), data, 1e-7)
+    assert abs(small.iterations - large.iterations) <= 1
+    k = min(small.iterations, large.iterations) // 2
+    np.testing.assert_allclose(small.history[:k], large.history[:k], rtol=1e-5)
+    assert primal(data, small.w, small.b) == pytest.approx(primal(data, large.w, large.b), rel=1e-6)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from upturn.kernels import hinge, power, stochastic
+from upturn.kernels import hinge, interior, power, stochastic
 
 
 @pytest.fixture
@@ -176,3 +176,14 @@ def test_stochastic_gradient_is_unbiased():
     _, slope = energy_sum(t, np.arange(5) < 3, np.ones(5), alpha)
     np.testing.assert_allclose(total_w / count, w0 - X.T @ (z * active.sum(axis=0)) + balance * X.T @ slope, atol=1e-12)
     np.testing.assert_allclose(total_b / count, active @ z, atol=1e-12)
+
+
+def test_interior_loop_solves_a_problem_with_a_known_answer():
+    """Two points at distance 2 on a line and a large cost: w = 1, b = 0, objective ½, the margins through both."""
+    X, z, cost = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.full((1, 2), 100.0)
+    w, b, alpha, history = np.zeros(1), np.zeros(1), np.empty((1, 2)), np.empty(60)
+    count = interior.interior_loop(X, z, cost, 1e-10, 60, w, b, alpha, history)
+    assert history[count - 1] <= 1e-10
+    assert w[0] == pytest.approx(1.0, abs=1e-5)
+    assert b[0] == pytest.approx(0.0, abs=1e-5)
+    np.testing.assert_allclose(alpha, [[0.5, 0.5]], atol=1e-5)

@@ -11,11 +11,11 @@ row; what is left to the caller is one system of size m + K built from the row w
 
 from __future__ import annotations
 
-from upturn.kernels._jit import F8, F8_2, F8_2_out, F8_out, f8, kernel, void
+from upturn.kernels._jit import F8, F8_2, F8_2_out, F8_out, f8, inner, kernel, void
 
 
-@kernel(void, F8, F8, F8, F8_2, F8_2, F8_2, F8_2, F8_2_out, F8_2_out, F8_out, F8_out)
-def interior_system(t, b, z, alpha, upper, s, xi, q, rows, root, sums):
+@inner
+def _interior_system(t, b, z, alpha, upper, s, xi, q, rows, root, sums):
     """Row weights of the Newton system, and the sums that measure the gap.
 
     Fills q; ``rows`` (n, K + 2) with q_1 .. q_K, the predictor's right-hand side z·Σ_k(alpha + q (1 - r)) and
@@ -63,8 +63,8 @@ def interior_system(t, b, z, alpha, upper, s, xi, q, rows, root, sums):
     sums[2] = comp
 
 
-@kernel(f8, F8, F8, F8, F8, F8, F8_2, F8_2, F8_2, F8_2, F8_2, F8_2_out, F8_out)
-def affine_direction(t, dt, b, db, z, alpha, upper, s, xi, q, d_alpha, sums):
+@inner
+def _affine_direction(t, dt, b, db, z, alpha, upper, s, xi, q, d_alpha, sums):
     """Predictor: the direction of alpha, the longest step, and the complementarity after any step.
 
     Complementarity after a step a is sums[0] + a sums[1] + a² sums[2].
@@ -93,8 +93,8 @@ def affine_direction(t, dt, b, db, z, alpha, upper, s, xi, q, d_alpha, sums):
     return 1.0 / shrink
 
 
-@kernel(void, f8, F8, F8, F8, F8_2, F8_2, F8_2, F8_2, F8_2, F8_2, F8_2_out, F8_out, F8_out)
-def corrector_rows(target, t, b, z, alpha, upper, s, xi, q, d_alpha, g, row_rhs, plane_rhs):
+@inner
+def _corrector_rows(target, t, b, z, alpha, upper, s, xi, q, d_alpha, g, row_rhs, plane_rhs):
     """Right-hand side with centring (target) and Mehrotra's second-order term, from the predictor's direction."""
     n_planes, n = alpha.shape
     row_rhs[:] = 0.0
@@ -114,8 +114,8 @@ def corrector_rows(target, t, b, z, alpha, upper, s, xi, q, d_alpha, g, row_rhs,
         plane_rhs[k] = total
 
 
-@kernel(f8, f8, F8, F8, F8, F8_2, F8_2, F8_2, F8_2, F8_2, F8_2, F8_2_out, F8_2_out, F8_2_out)
-def corrected_direction(target, dt, db, z, alpha, upper, s, xi, q, g, d_alpha, d_s, d_xi):
+@inner
+def _corrected_direction(target, dt, db, z, alpha, upper, s, xi, q, g, d_alpha, d_s, d_xi):
     """Corrector: directions of alpha (replacing the predictor's), s and xi; returns the longest step."""
     n_planes, n = alpha.shape
     shrink = 0.0
@@ -136,8 +136,8 @@ def corrected_direction(target, dt, db, z, alpha, upper, s, xi, q, g, d_alpha, d
     return 1.0 / max(shrink, 1e-300)
 
 
-@kernel(void, f8, F8_2, F8_2, F8_2, F8_2_out, F8_2_out, F8_2_out, F8_2_out)
-def take_step(step, d_alpha, d_s, d_xi, alpha, upper, s, xi):
+@inner
+def _take_step(step, d_alpha, d_s, d_xi, alpha, upper, s, xi):
     """Move alpha, v, s and xi. alpha and v are kept apart: each is precise where it is the small one."""
     n_planes, n = alpha.shape
     for k in range(n_planes):
@@ -168,3 +168,33 @@ def hinge_loss(t, b, z, cost):
             if slack > 0.0:
                 loss += cost[k, i] * slack
     return loss
+
+
+@kernel(void, F8, F8, F8, F8_2, F8_2, F8_2, F8_2, F8_2_out, F8_2_out, F8_out, F8_out)
+def interior_system(t, b, z, alpha, upper, s, xi, q, rows, root, sums):
+    """Entry point; see the body."""
+    _interior_system(t, b, z, alpha, upper, s, xi, q, rows, root, sums)
+
+
+@kernel(f8, F8, F8, F8, F8, F8, F8_2, F8_2, F8_2, F8_2, F8_2, F8_2_out, F8_out)
+def affine_direction(t, dt, b, db, z, alpha, upper, s, xi, q, d_alpha, sums):
+    """Entry point; see the body."""
+    return _affine_direction(t, dt, b, db, z, alpha, upper, s, xi, q, d_alpha, sums)
+
+
+@kernel(void, f8, F8, F8, F8, F8_2, F8_2, F8_2, F8_2, F8_2, F8_2, F8_2_out, F8_out, F8_out)
+def corrector_rows(target, t, b, z, alpha, upper, s, xi, q, d_alpha, g, row_rhs, plane_rhs):
+    """Entry point; see the body."""
+    _corrector_rows(target, t, b, z, alpha, upper, s, xi, q, d_alpha, g, row_rhs, plane_rhs)
+
+
+@kernel(f8, f8, F8, F8, F8, F8_2, F8_2, F8_2, F8_2, F8_2, F8_2, F8_2_out, F8_2_out, F8_2_out)
+def corrected_direction(target, dt, db, z, alpha, upper, s, xi, q, g, d_alpha, d_s, d_xi):
+    """Entry point; see the body."""
+    return _corrected_direction(target, dt, db, z, alpha, upper, s, xi, q, g, d_alpha, d_s, d_xi)
+
+
+@kernel(void, f8, F8_2, F8_2, F8_2, F8_2_out, F8_2_out, F8_2_out, F8_2_out)
+def take_step(step, d_alpha, d_s, d_xi, alpha, upper, s, xi):
+    """Entry point; see the body."""
+    _take_step(step, d_alpha, d_s, d_xi, alpha, upper, s, xi)

@@ -17,9 +17,11 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from upturn.kernels import hinge
+from upturn.kernels.interior import interior_loop
 from upturn.svm._problem import Array, MarginData, MarginProblem, MarginSolution, certified, one_sided
 
 BLOCK = 1 << 16  # numbers of X in a block of rows: half a megabyte, so a scaled copy stays in the cache
+TINY = 1_000_000  # arithmetic of an iteration below which one compiled call beats BLAS
 
 
 @dataclass
@@ -58,6 +60,9 @@ def run(problem: MarginProblem, data: MarginData, tol: float) -> InteriorState:
     X, z, cost = data.X, data.z, data.cost
     n_planes, n = cost.shape
     m = X.shape[1]
+    plain = problem.quadratic is None and problem.linear is None and problem.plane_linear is None
+    if plain and problem.intercept and problem.constant == 0.0 and n * (m + 8) ** 2 <= TINY:
+        return _run_small(data, tol, problem.max_iter)
     e = np.zeros(n_planes) if problem.plane_linear is None else problem.plane_linear
     w, b, t = np.zeros(m), np.zeros(n_planes), np.zeros(n)
     alpha = 0.5 * cost
@@ -102,6 +107,14 @@ def run(problem: MarginProblem, data: MarginData, tol: float) -> InteriorState:
         w, b, t = w + step * dw, b + step * db, t + step * dt
     best.iterations, best.history = len(history), history
     return best
+
+
+def _run_small(data: MarginData, tol: float, max_iter: int) -> InteriorState:
+    """The same in one compiled call."""
+    w, b, alpha = np.zeros(data.X.shape[1]), np.zeros(data.cost.shape[0]), np.empty_like(data.cost)
+    history = np.empty(max_iter)
+    count = interior_loop(data.X, data.z, data.cost, tol, max_iter, w, b, alpha, history)
+    return InteriorState(w, b, alpha, count, history[:count].tolist())
 
 
 def _duality(problem: MarginProblem, w: Array, residual: Array, sums: Array, primal: float) -> float:
