@@ -22,8 +22,9 @@ from upturn.svm._problem import Array, MarginData, MarginProblem, MarginSolution
 
 SMALL = 6000  # rows below which the interior point alone is faster
 GROWTH = 8
+COARSEST = 1500  # rows of the first sample, at most
 STRAY = 0.01  # share of rows frozen on the wrong side above which a band is not narrowed
-LOOSE = 1e-5  # the gap that is asked for before the last band
+LOOSE = 5e-4  # the gap that is asked for before the last band
 
 
 def solve(problem: MarginProblem, data: MarginData, start: tuple[Array, Array] | None = None) -> MarginSolution:
@@ -41,7 +42,7 @@ def solve(problem: MarginProblem, data: MarginData, start: tuple[Array, Array] |
         return _on_all_rows(problem, data, _Walk(*start, width=0.2, spent=0))
     chosen = _nested_samples(n)
     depth = 1
-    while n // GROWTH**depth > 2 * SMALL:
+    while n // GROWTH**depth > COARSEST:
         depth += 1
     loose = replace(problem, tol=max(problem.tol, LOOSE))
     walk: _Walk | None = None
@@ -52,7 +53,7 @@ def solve(problem: MarginProblem, data: MarginData, start: tuple[Array, Array] |
             continue
         if walk is None:
             state = _interior.run(loose, sample, loose.tol)
-            walk = _Walk(state.w, state.b, 2.5 * float(np.sqrt(m / rows.shape[0])), state.iterations)
+            walk = _Walk(state.w, state.b, 4.0 * float(np.sqrt(m / rows.shape[0])), state.iterations)
         else:
             walk = _climb(loose, sample, walk)
     return _interior.solve(problem, data) if walk is None else _on_all_rows(problem, data, walk)

@@ -185,8 +185,9 @@ def certified(
     alpha = feasible(alpha, data.z, data.cost, problem.power, problem.intercept)
     bound = dual_value(problem, data, alpha)
     low, high, objective = best_intercepts(problem, data, w, b)
-    # P(0) exceeds the minimum by at least ½ wᵀw: w = 0 is the answer wherever it is as good as what was found.
-    if problem.power == 1.0 and problem.linear is None and 0.0 < problem.regulariser(w) < 1e-5 * objective:
+    # If the minimiser is w = 0, strong convexity puts every point within ½ wᵀw <= objective - bound: then try 0.
+    room = 1.01 * (objective - bound) + 1e-12 * abs(objective)
+    if problem.power == 1.0 and problem.linear is None and 0.0 < problem.regulariser(w) <= room:
         at_zero = best_intercepts(problem, data, np.zeros_like(w), b)
         if at_zero[2] <= objective * (1.0 + 1e-15):
             w, (low, high, objective) = np.zeros_like(w), at_zero
