@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
@@ -72,6 +74,8 @@ class ClassTransformation(UpliftEstimator):
         self.control = control
 
     def _fit(self, data: Experiment) -> None:
+        if self.estimator is not None:
+            _check_classifier(self.estimator)
         treated = data.arm == 1
         z = (data.y == treated).astype(np.int64)
         if z.min() == z.max():
@@ -79,11 +83,17 @@ class ClassTransformation(UpliftEstimator):
                 "every treated row has one outcome and every control row the other, so the transformed target is constant and "
                 "there is nothing to learn: the effect is the same, and as large as can be, for everybody"
             )
+        for name in (
+            "estimator_",
+            "coef_",
+            "intercept_",
+            "coef_names_",
+        ):  # of an earlier fit, perhaps of the other kind
+            self.__dict__.pop(name, None)
         weight = data.weight
         if self.reweight:
             totals = np.bincount(data.arm, weights=weight, minlength=2)
             weight = data.weights * (totals.sum() / (2 * totals))[data.arm]
-        raw = np.isnan(data.X).any() or data.schema.categorical.any()
         if self.estimator is None:
             self.encoder_: LinearEncoder | None = LinearEncoder.fit(data.X, data.schema, weight)
             self.coef_names_ = self.encoder_.names(data.schema)
@@ -91,7 +101,8 @@ class ClassTransformation(UpliftEstimator):
             self.coef_, self.intercept_ = model.coef_[0], float(model.intercept_[0])
         else:
             model = clone(self.estimator)
-            needs_encoding = raw and not get_tags(model).input_tags.allow_nan
+            # Also where nothing is missing now: something may be at predict.
+            needs_encoding = not get_tags(model).input_tags.allow_nan
             self.encoder_ = (
                 LinearEncoder.fit(data.X, data.schema, weight, standardize=False) if needs_encoding else None
             )
@@ -102,7 +113,7 @@ class ClassTransformation(UpliftEstimator):
 
     def _predict(self, X: Matrix) -> NDArray[np.float64]:
         features = self._features(X)
-        if self.estimator is None:
+        if not hasattr(self, "estimator_"):  # what was fitted counts, not the parameter, which may have changed since
             probability = expit(features @ self.coef_ + self.intercept_)
         elif hasattr(self.estimator_, "predict_proba"):
             probability = self.estimator_.predict_proba(features)[:, 1]
@@ -112,30 +123,44 @@ class ClassTransformation(UpliftEstimator):
 
     def _get_state(self) -> dict[str, Any]:
         state: dict[str, Any] = {"encoder": None if self.encoder_ is None else self.encoder_.get_state()}
-        if self.estimator is None:
+        if not hasattr(self, "estimator_"):
             return {**state, "coef": self.coef_, "intercept": self.intercept_}
         return {**state, "estimator": self.estimator_}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         encoder = state["encoder"]
         self.encoder_ = None if encoder is None else LinearEncoder.from_state(encoder, self._schema)
-        if self.estimator is not None:
+        if "estimator" in state:
             self.estimator_ = state["estimator"]
+            _check_classifier(self.estimator_)
             return
         if self.encoder_ is None:
             raise ValueError("the logistic regression has lost its encoder")
         self.coef_names_ = self.encoder_.names(self._schema)
-        self.coef_, self.intercept_ = state["coef"], float(state["intercept"])
+        self.coef_, self.intercept_ = state["coef"], state["intercept"]
         if self.coef_.shape != (len(self.coef_names_),) or self.coef_.dtype != np.float64:
             raise ValueError("the coefficients do not fit the columns")
-        if not np.isfinite(self.coef_).all() or not np.isfinite(self.intercept_):
+        if not isinstance(self.intercept_, float) or not np.isfinite([*self.coef_, self.intercept_]).all():
             raise ValueError("the coefficients are not finite")
+
+
+def _check_classifier(estimator: Any) -> None:
+    if not hasattr(estimator, "fit") or not (
+        hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")
+    ):
+        raise TypeError(
+            f"estimator={reprlib.repr(estimator)} has neither predict_proba nor decision_function: expected a classifier such "
+            "as LogisticRegression(), or None for the one built in"
+        )
 
 
 def _weight_argument(model: Any, weight: NDArray[np.float64] | None) -> dict[str, Any]:
     """The weights as a keyword for a foreign estimator's fit, left out when they say nothing."""
     if weight is None or np.ptp(weight) <= 1e-12 * weight.max():
         return {}
+    steps = getattr(model, "steps", None)  # a pipeline hands the weights to its last step
+    if steps and has_fit_parameter(steps[-1][1], "sample_weight") and not get_config()["enable_metadata_routing"]:
+        return {f"{steps[-1][0]}__sample_weight": weight}
     if not has_fit_parameter(model, "sample_weight"):
         raise ValueError(
             f"{type(model).__name__} takes no sample_weight, and this fit needs weights (given ones, or those that balance groups "
