@@ -202,7 +202,13 @@ def grid(quick):
     cold, _ = timed(lambda: cold_model.fit(X, y, treatment), 1)
     assert abs(best - cold_model.best_score_) < 5e-4, (best, cold_model.best_score_)
     fits = len(Cs) * len(ratios) * 5
-    report(f"Hillstrom grid {len(Cs)}x{len(ratios)}, 5 folds", warm, "cold starts", cold, note=f"{fits} fits, AUUC {best:.4f}")
+    report(
+        f"Hillstrom grid {len(Cs)}x{len(ratios)}, 5 folds",
+        warm,
+        "cold starts",
+        cold,
+        note=f"{fits} fits, AUUC {best:.4f}",
+    )
 
 
 def main():
