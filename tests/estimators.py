@@ -5,9 +5,17 @@ from __future__ import annotations
 from sklearn.linear_model import LogisticRegression
 
 from upturn.meta import ClassTransformation
+from upturn.svm import DifferentialSVM, StandardSVM, SubgroupSVM, TwoCostSVM, UpliftSVM, UpliftSVMCV
 
 # (name, a function that makes one)
 ESTIMATORS = {
     "ClassTransformation": lambda: ClassTransformation(),
     "ClassTransformation over a classifier": lambda: ClassTransformation(LogisticRegression()),
+    "UpliftSVM": lambda: UpliftSVM(ratio=1.2, tol=1e-12),
+    "UpliftSVM with p above 1": lambda: UpliftSVM(p=1.5, ratio=1.5),
+    "UpliftSVMCV": lambda: UpliftSVMCV(Cs=[0.01, 1.0], ratios=[1.0, 1.5], cv=2, random_state=0),
+    "DifferentialSVM": lambda: DifferentialSVM(),
+    "StandardSVM": lambda: StandardSVM(tol=1e-12),
+    "TwoCostSVM": lambda: TwoCostSVM(tol=1e-12),
+    "SubgroupSVM": lambda: SubgroupSVM(tol=1e-12),
 }
