@@ -79,7 +79,7 @@ def autoc(
     --------
     >>> from upturn.metrics import autoc
     >>> autoc([1, 0, 0, 0], [4, 3, 2, 1], [1, 0, 1, 0])
-    0.5833333333333334
+    0.375
     """
     statistic = autoc_statistic(convention)
     return _rate(
@@ -139,7 +139,7 @@ def qini(
     --------
     >>> from upturn.metrics import qini
     >>> qini([1, 0, 0, 0], [4, 3, 2, 1], [1, 0, 1, 0])
-    0.1875
+    0.125
     >>> qini([1, 0, 0, 0], [4, 3, 2, 1], [1, 0, 1, 0], convention="sklift")
     1.0
     """
