@@ -72,7 +72,11 @@ def fresh_process(script, *arguments):
     """Run ``python script arguments…`` and return the answer it reports; None when it says it cannot run."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     run = subprocess.run(
-        [sys.executable, str(script), *map(str, arguments)], capture_output=True, text=True, env=environment, check=False
+        [sys.executable, str(script), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
     )
     lines = [line for line in run.stdout.splitlines() if line.startswith("RESULT ")]
     if not lines:

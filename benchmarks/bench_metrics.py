@@ -52,7 +52,9 @@ def race(jobs, rows, repeats, rivals):
         for name in ["upturn", *rivals]:
             if name != "upturn" and not _has(CONTESTANTS[name], job):
                 continue
-            found[name] = fresh_process(__file__, "--contestant", name, "--job", job, "--rows", rows, "--repeats", repeats)
+            found[name] = fresh_process(
+                __file__, "--contestant", name, "--job", job, "--rows", rows, "--repeats", repeats
+            )
         results[job] = found
         print(f"{job:18}", *(_cell(name, found) for name in found), sep="  ", flush=True)
     return results

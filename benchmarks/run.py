@@ -26,7 +26,9 @@ def main(names):
     failed = []
     for script in scripts:
         print(f"== {script.stem}", flush=True)
-        status = subprocess.run([sys.executable, script], env={**os.environ, "PYTHONPATH": source}, check=False).returncode
+        status = subprocess.run(
+            [sys.executable, script], env={**os.environ, "PYTHONPATH": source}, check=False
+        ).returncode
         if status == SKIPPED:
             print(f"{script.stem} was skipped", flush=True)
         elif status:

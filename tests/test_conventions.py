@@ -55,9 +55,9 @@ def test_curves(curve, number):
 
 
 def test_intervals_in_other_conventions_are_those_of_resampled_rows():
+    from upturn._target import read_target
     from upturn.kernels.ranking import resample
     from upturn.metrics._estimate import rows_by_arm
-    from upturn._target import read_target
 
     case = CASES[3]
     y, score, arm = (np.array(column) for column in arguments(case))

@@ -53,9 +53,7 @@ def test_rates_equal_naive_twins(experiment):
     assert metrics.qini(y, score, arm, **options) == pytest.approx(naive_metrics.qini(effect, score, heavy), **close)
     right = metrics.qini(y, score, arm, convention="grf", **options)
     assert right == pytest.approx(naive_metrics.qini_right(effect, score, heavy), **close)
-    assert metrics.rate(effect, score, **options) == pytest.approx(
-        naive_metrics.autoc(effect, score, heavy), **close
-    )
+    assert metrics.rate(effect, score, **options) == pytest.approx(naive_metrics.autoc(effect, score, heavy), **close)
     # Given as responses and propensities, the same scores take the other road.
     means = [np.average(y[arm == a], weights=heavy[arm == a]) for a in (0, 1)]
     chance = {a: heavy[arm == a].sum() / heavy.sum() for a in (0, 1)}
@@ -182,7 +180,9 @@ def test_constant_scores(experiment, constant):
     assert metrics.qini(y, score, arm, **options) == 0.0
     assert metrics.autoc(y, score, arm, **options) == 0.0
     assert metrics.qini(y, score, arm, convention="grf", **options) == pytest.approx(0, abs=1e-12)
-    assert metrics.auuc(y, score, arm, convention="libuplift", ranking="joint", **options) == pytest.approx(0, abs=1e-12)
+    assert metrics.auuc(y, score, arm, convention="libuplift", ranking="joint", **options) == pytest.approx(
+        0, abs=1e-12
+    )
     assert metrics.auuc(y, score, arm, convention="criteo", **options) == pytest.approx(effect / 2, abs=1e-12)
     for ranking in ("separate", "joint"):
         assert metrics.uplift_at(y, score, arm, 0.3, ranking=ranking, **options) == pytest.approx(effect, abs=1e-11)
@@ -248,7 +248,9 @@ def test_expected_response_and_policy_value():
     found = metrics.expected_response(y, labels[recommended], labels[arm], **options)
     assert found == pytest.approx(expected, abs=1e-12)
     order = {"control": shares[0], "a": shares[1], "b": shares[2]}
-    assert metrics.expected_response(y, labels[recommended], labels[arm], propensity=order, **options) == pytest.approx(found)
+    assert metrics.expected_response(y, labels[recommended], labels[arm], propensity=order, **options) == pytest.approx(
+        found
+    )
     nothing = metrics.policy_value(y, labels[recommended], labels[arm], response=np.zeros((90, 3)), **options)
     assert nothing == pytest.approx(found, abs=1e-12)
     # One arm for all: the doubly robust value with the arms' means is that arm's mean.
@@ -324,7 +326,9 @@ def test_bands_match_repeated_experiments(curve):
 
 def test_average_curves():
     rng = np.random.default_rng(9)
-    curves = [metrics.uplift_curve(rng.integers(0, 2, 50), rng.normal(size=50), rng.integers(0, 2, 50)) for _ in range(5)]
+    curves = [
+        metrics.uplift_curve(rng.integers(0, 2, 50), rng.normal(size=50), rng.integers(0, 2, 50)) for _ in range(5)
+    ]
     mean = metrics.average_curves(curves, level=0.9)
     np.testing.assert_allclose(mean.y, np.mean([curve(np.linspace(0, 1, 101)) for curve in curves], axis=0))
     assert (mean.low <= mean.y).all()
@@ -366,7 +370,10 @@ def test_packed_targets_weights_and_threads(name):
         (lambda y, s, t: metrics.auuc(y, s, t, convention="sklift", ranking="separate"), r"ranks jointly"),
         (lambda y, s, t: metrics.qini(y, s, t, convention="criteo"), r"convention='criteo': qini is there"),
         (lambda y, s, t: metrics.qini(y, s, t, negative_effect=False), r"belongs to convention='sklift'"),
-        (lambda y, s, t: metrics.auuc(y, s, t, convention="causalml", sample_weight=[1, 2, 3, 4]), r"causalml has no weights"),
+        (
+            lambda y, s, t: metrics.auuc(y, s, t, convention="causalml", sample_weight=[1, 2, 3, 4]),
+            r"causalml has no weights",
+        ),
         (lambda y, s, t: metrics.auuc([2, 0, 1, 0], s, t, convention="sklift"), r"outcomes 0 and 1 only"),
         (lambda y, s, t: metrics.uplift_at(y, s, t, 0.0), r"k=0.0: as a share it must be above 0"),
         (lambda y, s, t: metrics.uplift_at(y, s, t, 3), r"k=3: as a number of rows it must be from 1 to 2"),

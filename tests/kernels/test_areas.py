@@ -1,5 +1,7 @@
 """Folds over blocks of the table and replicates, against naive twins; these also run without the compiler."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -59,7 +61,7 @@ def test_blocks_join_seamlessly():
         None,
     )
     y, score, arm, _ = experiment
-    (twice0, twice1), (w0, s0, w1, s1) = folded(areas.LIFTS, experiment)
+    (twice0, twice1), (w0, _, w1, _) = folded(areas.LIFTS, experiment)
     mine = [np.flatnonzero(arm == a) for a in (0, 1)]
     for rows, twice, w in zip(mine, (twice0, twice1), (w0, w1), strict=True):
         above = (score[rows][:, None] > score[rows]).sum(axis=1) + (score[rows][:, None] == score[rows]).sum(axis=1) / 2
@@ -81,12 +83,14 @@ def test_half_samples_take_half_of_every_stratum_evenly():
             resampling.draw_replicate(
                 resampling.HALF, np.uint64(3), replicate, starts, np.arange(10.0), np.empty(0), counts, totals
             )
-            sizes = [counts[a:b].sum() for a, b in zip(starts, starts[1:], strict=False)]
+            sizes = [counts[a:b].sum() for a, b in pairwise(starts)]
             assert sizes[0] == 2
             assert sizes[1] in (2, 3)
             assert sizes[2] == 1
             np.testing.assert_array_equal(totals[:, 0], sizes)
-            np.testing.assert_array_equal(totals[:, 1], [(counts * np.arange(10))[a:b].sum() for a, b in ((0, 4), (4, 9), (9, 10))])
+            np.testing.assert_array_equal(
+                totals[:, 1], [(counts * np.arange(10))[a:b].sum() for a, b in ((0, 4), (4, 9), (9, 10))]
+            )
             seen += counts
             pairs += int(counts[0] & counts[1])
         assert (np.abs(seen[:9] - 300) < 5 * np.sqrt(150)).all()
