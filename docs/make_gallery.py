@@ -26,12 +26,14 @@ FEATURES = ["recency", "history", "mens", "womens", "zip_code", "newbie", "chann
 
 
 def load():
+    """The experiment: features, visits, arms."""
     data = pd.read_csv(Path(os.environ["UPTURN_DATA"]) / "hillstrom" / "hillstrom.csv.gz")
     arms = {"No E-Mail": "control", "Mens E-Mail": "mens", "Womens E-Mail": "womens"}
     return data[FEATURES], data["visit"].to_numpy(), data["segment"].map(arms).to_numpy()
 
 
 def save(ax, name):
+    """Write a picture."""
     figure = ax.figure
     figure.savefig(IMAGES / f"{name}.png", dpi=80)
     plt.close(figure)
@@ -39,6 +41,7 @@ def save(ax, name):
 
 
 def main():
+    """Make them all."""
     IMAGES.mkdir(exist_ok=True)
     X, y, treatment = load()
     women = np.isin(treatment, ["control", "womens"])

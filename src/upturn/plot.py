@@ -28,7 +28,6 @@ __all__ = [
 
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 STYLES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2))]
-HATCHES = ["", "///", "...", "\\\\\\", "xxx"]
 _GREY = "#666666"
 _MOST_POINTS = 2000
 
@@ -82,7 +81,7 @@ def curves(
     ----------
     drawn : mapping from name to Curve
         The curves.
-    random : {"diagonal", "zero", "level", None}
+    random : {"diagonal", "zero", None}
         The line of random targeting: from the common start to the common end, 0, or none.
     scale : float
         What heights are multiplied with, such as 1000 for "per 1,000 people".
@@ -158,27 +157,22 @@ def toc_curves(
 ) -> Any:
     """TOC curves; arguments as in :func:`uplift_curves`, options of :func:`upturn.metrics.toc_curve`.
 
-    The first two percent are left out of the view: the curve is very noisy where it averages over a few people.
+    The first two percent are left out: the curve is very noisy where it averages over a few people.
     """
-    drawn = _ranked(metrics.toc_curve, y, scores, treatment, interval, options)
+    drawn = {
+        name: _from(curve, 0.02)
+        for name, curve in _ranked(metrics.toc_curve, y, scores, treatment, interval, options).items()
+    }
+    title = _title("Targeting operator characteristic", interval)
     label = "effect above average, per 1,000 people"
-    ax = curves(
-        drawn,
-        random="zero",
-        scale=1000,
-        ax=ax,
-        ylabel=label,
-        title=_title("Targeting operator characteristic", interval),
-    )
-    seen = [
-        values[curve.x >= 0.02]
-        for curve in drawn.values()
-        for values in (curve.y, curve.low, curve.high)
-        if values is not None
-    ]
-    low, high = 1000 * min(v.min() for v in seen), 1000 * max(v.max() for v in seen)
-    ax.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
-    return ax
+    return curves(drawn, random="zero", scale=1000, ax=ax, ylabel=label, title=title)
+
+
+def _from(curve: Curve, share: float) -> Curve:
+    """The part of a curve beyond a share."""
+    keep = curve.x >= share
+    low, high = (None if side is None else side[keep] for side in (curve.low, curve.high))
+    return Curve(curve.x[keep], curve.y[keep], low, high, curve.level)
 
 
 def modified_uplift_curves(
@@ -269,7 +263,7 @@ def deciles(
     ax.plot(x, 1000 * table["predicted"], color=COLOURS[1], marker="o", markersize=5, linestyle="--", label="predicted")
     ax.axhline(0, color="#333333", linewidth=0.9)
     ax.set(
-        xlabel=f"1/{n_bins} of the ranking, best scores first",
+        xlabel="tenth of the ranking, best scores first" if n_bins == 10 else "bin of the ranking, best scores first",
         ylabel="effect per 1,000 people",
         title="Effect by rank",
         xticks=x,
@@ -319,6 +313,7 @@ def score_distributions(score: Any, treatment: Any, *, control: Any = None, bins
         if code == 0:
             ax.stairs(heights, edges, color=COLOURS[0], fill=True, alpha=0.12)
     ax.set(xlabel="score", ylabel="share of the arm (%)", title="Scores by arm", xlim=(edges[0], edges[-1]))
+    ax.set_ylim(0, 1.25 * ax.get_ylim()[1])  # room for the legend
     _tidy(ax)
     _legend(ax)
     return ax
