@@ -322,12 +322,12 @@ def test_bagging_averages_its_members():
 
 
 def test_out_of_bag_predictions_come_from_members_that_did_not_see_the_row():
-    from upturn.kernels.ranking import resample
-    from upturn.metrics._estimate import rows_by_arm
+    from upturn.kernels.resampling import resample
+    from upturn.metrics._estimate import rows_by_stratum
 
     X, y, treatment = experiment(200)
     model = UpliftBagging(n_estimators=8, random_state=4).fit(X, y, treatment)
-    draws, counts = rows_by_arm(treatment.astype(np.uint8), 1), np.empty(200, np.int32)
+    draws, counts = rows_by_stratum(treatment.astype(np.uint8), 2), np.empty(200, np.int32)
     effects = np.array([member.predict(X) for member in model.estimators_])
     unseen = np.zeros((8, 200), bool)
     for m in range(8):

@@ -17,9 +17,9 @@ from upturn._target import Label, Outcome, read_target
 from upturn.base import Experiment, UpliftEstimator
 from upturn.kernels.boosting import reweigh, tally
 from upturn.kernels.hashing import RESTART, exponentials
-from upturn.kernels.ranking import resample
+from upturn.kernels.resampling import resample
 from upturn.metrics._areas import mean_area
-from upturn.metrics._estimate import rows_by_arm
+from upturn.metrics._estimate import rows_by_stratum
 from upturn.trees import UpliftTree
 
 Algorithm = Literal["adaboost", "balanced", "forgetting"]
@@ -417,7 +417,7 @@ class UpliftBagging(_Ensemble):
         if self.average not in ("score", "vote"):
             raise ValueError(f"average={self.average!r}: expected 'score' or 'vote'")
         seed, base = make_seed(self.random_state), clone(self._base())
-        prepared, draws = base._prepare(data), rows_by_arm(data.arm, data.n_arms)
+        prepared, draws = base._prepare(data), rows_by_stratum(data.arm, data.n_arms + 1)
         weights = data.weights
 
         def fit_member(m: int) -> tuple[UpliftEstimator, NDArray[np.bool_]]:

@@ -22,6 +22,7 @@ from numba import types
 
 from upturn.kernels._jit import F8, U1, F8_2_out, F8_out, I8_out, U1_out, U4_out, f8, i8, inner, kernel, void
 
+
 class Rows(NamedTuple):
     """Rows in node order: which row, what a histogram adds for it, its arm."""
 
