@@ -36,6 +36,13 @@ FORMAT = 1  # raised when the layout changes; every older format stays readable
 # Every class that can be saved, and where it lives.
 REGISTRY = {
     "ClassTransformation": "upturn.meta",
+    "DRLearner": "upturn.meta",
+    "RLearner": "upturn.meta",
+    "SLearner": "upturn.meta",
+    "TLearner": "upturn.meta",
+    "TreatedOnly": "upturn.meta",
+    "UpliftCalibrator": "upturn.policy",
+    "XLearner": "upturn.meta",
 }
 
 _DTYPES = {"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"}

@@ -1,0 +1,194 @@
+"""One fitted model of a number given the features, whatever estimator it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from upturn._encode import LinearEncoder
+from upturn._nuisance._boosted import BoostedTrees
+from upturn._table import Matrix, Schema
+
+Weights = NDArray[np.float64] | None
+
+
+@dataclass(frozen=True)
+class Member:
+    """A fitted model whose prediction is low + (high - low)·p for a classifier, and plain for a regressor.
+
+    Attributes
+    ----------
+    model : BoostedTrees, foreign estimator or None
+        None predicts ``low`` for everybody.
+    encoder : LinearEncoder or None
+        What stands before an estimator that cannot take the table as it is.
+    low, high : float
+        The two values of the outcome of a classifier; 0 and 1 otherwise.
+    link : (slope, intercept) or None
+        Turns the scores of a classifier that knows no probabilities into them: expit(slope·score + intercept).
+    """
+
+    model: Any
+    encoder: LinearEncoder | None = None
+    low: float = 0.0
+    high: float = 1.0
+    link: tuple[float, float] | None = None
+
+    def predict(self, X: Matrix) -> NDArray[np.float64]:
+        """The expected number of every row of an encoded table."""
+        if self.model is None:
+            return np.full(len(X), self.low)
+        if isinstance(self.model, BoostedTrees):
+            raw = self.model.predict(X)
+        else:
+            features = X if self.encoder is None else self.encoder.transform(X)
+            raw = _foreign_prediction(self.model, features, self.link)
+        return raw if (self.low, self.high) == (0.0, 1.0) else self.low + (self.high - self.low) * raw
+
+    def get_state(self) -> dict[str, Any]:
+        """The member as JSON values, arrays and, for a foreign estimator, the estimator."""
+        boosted = isinstance(self.model, BoostedTrees)
+        return {
+            "boosted": self.model.get_state() if boosted else None,
+            "foreign": None if boosted else self.model,
+            "encoder": None if self.encoder is None else self.encoder.get_state(),
+            "low": self.low,
+            "high": self.high,
+            "link": None if self.link is None else list(self.link),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], schema: Schema) -> Member:
+        """Rebuild and check a member that was read from a file."""
+        boosted, model, encoder, link = state["boosted"], state["foreign"], state["encoder"], state["link"]
+        numbers = [state["low"], state["high"], *(link or (0.0, 0.0))]
+        if len(numbers) != 4 or not all(isinstance(v, int | float) and np.isfinite(v) for v in numbers):
+            raise ValueError("a model's scale is not well formed")
+        if boosted is not None:
+            model = BoostedTrees.from_state(boosted, schema)
+        elif model is not None and not hasattr(model, "predict"):
+            raise ValueError("a model's base is not an estimator")
+        return cls(
+            model,
+            None if encoder is None else LinearEncoder.from_state(encoder, schema),
+            float(numbers[0]),
+            float(numbers[1]),
+            None if link is None else (float(numbers[2]), float(numbers[3])),
+        )
+
+
+def fit_response(
+    estimator: Any, X: Matrix, y: NDArray[np.float64], weight: Weights, schema: Schema, *, seed: int
+) -> Member:
+    """Model an outcome: a classifier's probability of the larger of two values, or a regressor's prediction.
+
+    Without an estimator it is boosting, of the kind the outcome asks for.
+    """
+    X, y, weight = _with_weight(X, y, weight)
+    low, high = float(y.min()), float(y.max())
+    if low == high:
+        return Member(None, low=low)
+    classify = bool(((y == low) | (y == high)).all()) if estimator is None else is_classifier(estimator)
+    if not classify:
+        return _fit_number(estimator, X, y, weight, schema, seed)
+    if not ((y == low) | (y == high)).all():
+        raise ValueError(
+            f"{type(estimator).__name__} is a classifier, and y has {len(np.unique(y)):,} distinct values (from {low:g} to "
+            f"{high:g}): pass a regressor, or choose a threshold yourself, as in y = (spend > 0)"
+        )
+    z = (y == high).astype(np.int64)
+    if estimator is None:
+        return Member(BoostedTrees.fit(X, z, weight, schema, classify=True, seed=seed), low=low, high=high)
+    model, encoder = _fit_foreign(estimator, X, z, weight, schema)
+    link = None
+    if not hasattr(model, "predict_proba"):
+        features = X if encoder is None else encoder.transform(X)
+        scores = np.asarray(model.decision_function(features), dtype=np.float64)[:, None]
+        curve = LogisticRegression().fit(scores, z, sample_weight=weight)
+        link = (float(curve.coef_[0, 0]), float(curve.intercept_[0]))
+    return Member(model, encoder, low, high, link)
+
+
+def fit_effect(
+    estimator: Any, X: Matrix, effect: NDArray[np.float64], weight: Weights, schema: Schema, *, seed: int
+) -> Member:
+    """Regress effects of single rows, which are noisy numbers, on the features."""
+    if estimator is not None and not is_regressor(estimator):
+        raise ValueError(
+            f"effect_estimator={type(estimator).__name__} is not a regressor: effects of single rows are numbers of any size and "
+            "sign, so pass a regressor such as Ridge() or RandomForestRegressor()"
+        )
+    X, effect, weight = _with_weight(X, effect, weight)
+    if effect.min() == effect.max():
+        return Member(None, low=float(effect.min()))
+    return _fit_number(estimator, X, effect, weight, schema, seed)
+
+
+def _fit_number(
+    estimator: Any, X: Matrix, y: NDArray[np.float64], weight: Weights, schema: Schema, seed: int
+) -> Member:
+    if estimator is None:
+        return Member(BoostedTrees.fit(X, y, weight, schema, classify=False, seed=seed))
+    return Member(*_fit_foreign(estimator, X, y, weight, schema))
+
+
+def _with_weight(X: Matrix, y: NDArray[np.float64], weight: Weights) -> tuple[Matrix, NDArray[np.float64], Weights]:
+    """The rows that count: a weight of 0 is the same as leaving the row out."""
+    if weight is None or (weight > 0).all():
+        return X, y, weight
+    keep = weight > 0
+    return X[keep], y[keep], weight[keep]
+
+
+def _fit_foreign(
+    estimator: Any, X: Matrix, y: NDArray[Any], weight: Weights, schema: Schema
+) -> tuple[Any, LinearEncoder | None]:
+    """Fit a copy of a scikit-learn estimator, behind an encoder if it needs one.
+
+    An estimator that takes missing values gets the matrix as it is, level codes included, and is told which columns
+    are categorical if it has a parameter for that and the user has not set it. Every other one gets levels as 0-1
+    columns and means in place of missing numbers, unless the table is complete and numeric anyway.
+    """
+    model = clone(estimator)
+    raw = schema.categorical.any() or np.isnan(X).any()
+    takes_missing = bool(get_tags(model).input_tags.allow_nan)
+    unset = ("from_dtype", "warn", None)
+    if raw and takes_missing and model.get_params(deep=False).get("categorical_features", 0) in unset:
+        model.set_params(categorical_features=schema.categorical)
+    encoder = LinearEncoder.fit(X, schema, weight, standardize=False) if raw and not takes_missing else None
+    features = X if encoder is None else encoder.transform(X)
+    return model.fit(features, y, **weight_argument(model, weight)), encoder
+
+
+def weight_argument(model: Any, weight: Weights) -> dict[str, Any]:
+    """The weights as a keyword for a foreign estimator's fit, left out when they say nothing."""
+    if weight is None or np.ptp(weight) <= 1e-12 * weight.max():
+        return {}
+    name, last = "sample_weight", model
+    while isinstance(last, Pipeline):
+        step, last = last.steps[-1]
+        name = f"{step}__{name}"
+    if not has_fit_parameter(last, "sample_weight"):
+        raise ValueError(
+            f"{type(last).__name__} takes no sample_weight, and this fit needs weights (given ones, or those the method makes): "
+            "use an estimator that takes them, or a method that needs none, such as TLearner without sample_weight"
+        )
+    return {name: weight}
+
+
+def _foreign_prediction(model: Any, features: Matrix, link: tuple[float, float] | None) -> NDArray[np.float64]:
+    if link is not None:
+        scores = np.asarray(model.decision_function(features), dtype=np.float64)
+        return np.asarray(expit(link[0] * scores + link[1]))
+    if is_classifier(model):
+        return np.asarray(model.predict_proba(features)[:, 1], dtype=np.float64)
+    return np.asarray(model.predict(features), dtype=np.float64).reshape(len(features))
