@@ -69,6 +69,7 @@ class SLearner(MetaLearner):
         self.control = control
 
     def _fit(self, data: Experiment) -> None:
+        self._n_arms = data.n_arms
         self._encoder = LinearEncoder.fit(data.X, data.schema, data.weight) if self.interactions else None
         features = self._features(data.X, np.eye(data.n_arms + 1)[data.arm, 1:])
         schema = self._wide_schema(data.schema, data.n_arms)
@@ -94,8 +95,8 @@ class SLearner(MetaLearner):
         return Schema((*names, *extra), False, (*levels, *(None,) * len(extra)))
 
     def _predict_response(self, X: Matrix) -> NDArray[np.float64]:
-        response = np.empty((len(X), len(self.arms_) + 1))
-        for k, indicators in enumerate(np.eye(len(self.arms_) + 1)[:, 1:]):
+        response = np.empty((len(X), self._n_arms + 1))
+        for k, indicators in enumerate(np.eye(self._n_arms + 1)[:, 1:]):
             features = self._features(X, np.tile(indicators, (len(X), 1)))
             response[:, k] = self._members[0].predict(features)
         return response
@@ -114,6 +115,6 @@ class SLearner(MetaLearner):
         return {**super()._get_state(), "encoder": None if self._encoder is None else self._encoder.get_state()}
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        encoder = state["encoder"]
+        encoder, self._n_arms = state["encoder"], len(self.arms_)
         self._encoder = None if encoder is None else LinearEncoder.from_state(encoder, self._schema)
         super()._set_state(state)

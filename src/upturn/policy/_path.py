@@ -1,0 +1,102 @@
+"""The path of upgrades from nobody treated to everybody, and what an experiment says it gains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._run import make_seed
+from upturn._target import Target
+from upturn.kernels.budget import bootstrap_path_gains, path_gains, upgrades
+from upturn.kernels.sorting import argsort_descending
+from upturn.metrics._estimate import bootstrap, rows_by_arm
+
+
+@dataclass(frozen=True)
+class Path:
+    """Upgrades from the steepest down: ``row`` goes from arm ``before`` to arm ``after`` at ``cost``, gaining ``benefit``.
+
+    ``slope`` is benefit per unit of cost, or per person when people are what is limited.
+    """
+
+    row: NDArray[np.uint32]
+    before: NDArray[np.uint8]
+    after: NDArray[np.uint8]
+    slope: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    benefit: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def affordable(self, budget: float) -> int:
+        """How many upgrades from the top a budget pays for."""
+        spent = np.cumsum(self.cost)
+        return int(np.searchsorted(spent, budget + 1e-9 * max(abs(budget), 1e-300), side="right"))
+
+    def assignment(self, n: int, stop: int) -> NDArray[np.uint8]:
+        """The arm of every row after ``stop`` upgrades."""
+        arm = np.zeros(n, dtype=np.uint8)
+        arm[self.row[:stop]] = self.after[:stop]  # a row's later upgrades come later, and the last one stays
+        return arm
+
+
+def make_path(cost: NDArray[np.float64], benefit: NDArray[np.float64], floor: float, random_state: Any) -> Path:
+    """The path that gains most at every budget, of upgrades steeper than ``floor``; ties are in random order."""
+    n, k = cost.shape
+    rows = np.random.default_rng(make_seed(random_state)).permutation(n).astype(np.uint32)
+    row, before, after = np.empty(n * k, np.uint32), np.empty(n * k, np.uint8), np.empty(n * k, np.uint8)
+    slope = np.empty(n * k)
+    count = upgrades(rows, cost, benefit, float(floor), row, before, after, slope)
+    row, before, after, slope = row[:count], before[:count], after[:count], slope[:count]
+    if count:
+        order, _ = argsort_descending(slope)
+        row, before, after, slope = row[order], before[order], after[order], slope[order]
+    # A column for control, at no cost and no benefit, would double the memory: control is masked instead.
+    upgraded = before > 0
+    source = np.where(upgraded, before, 1).astype(np.intp) - 1
+    target = after.astype(np.intp) - 1
+    cost_of = cost[row, target] - np.where(upgraded, cost[row, source], 0.0)
+    benefit_of = benefit[row, target] - np.where(upgraded, benefit[row, source], 0.0)
+    return Path(row, before, after, slope, cost_of, benefit_of)
+
+
+@dataclass(frozen=True)
+class PathGains:
+    """Gains per person at some stops of a path, and average effects of the arms, with their bootstrap replicates."""
+
+    gains: NDArray[np.float64]
+    effects: NDArray[np.float64]
+    gain_samples: NDArray[np.float64]
+    effect_samples: NDArray[np.float64]
+
+
+def measure(
+    path: Path,
+    stops: NDArray[np.int64],
+    target: Target,
+    y: NDArray[np.float64],
+    *,
+    n_bootstrap: int,
+    random_state: Any,
+    n_jobs: int | None,
+) -> PathGains:
+    """What an experiment on the same rows says a path gains; ``y`` may be the outcome in money."""
+    weight = np.empty(0) if target.weight is None else target.weight
+    columns = (path.row, path.before, path.after, np.ascontiguousarray(stops, dtype=np.int64), target.arm, y, weight)
+    gains, effects = np.empty(len(stops)), np.empty(target.n_arms)
+    path_gains(*columns, gains, effects)
+    rows, starts = rows_by_arm(target)
+    gain_samples, effect_samples = np.empty((n_bootstrap, len(stops))), np.empty((n_bootstrap, target.n_arms))
+    seed = make_seed(random_state)
+
+    def block(first: int, out: NDArray[np.float64]) -> None:
+        part = slice(first, first + len(out))
+        counts = np.empty(len(y), np.int32)
+        bootstrap_path_gains(seed, first, rows, starts, *columns, counts, gain_samples[part], effect_samples[part])
+
+    bootstrap(block, n_bootstrap, n_jobs)
+    return PathGains(gains, effects, gain_samples, effect_samples)
