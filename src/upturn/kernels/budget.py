@@ -42,9 +42,9 @@ def _slope(cost, benefit):
     return min(benefit / cost, _STEEPEST) if cost > 0.0 else _STEEPEST
 
 
-@kernel(i8, U4, F8_2, F8_2, f8, U4_out, U1_out, U1_out, F8_out)
-def upgrades(rows, cost, benefit, floor, row, before, after, slope):
-    """List the upgrades steeper than ``floor``, row by row in the order of ``rows``; returns how many there are.
+@kernel(i8, F8_2, F8_2, f8, U4_out, U1_out, U1_out, F8_out, F8_out, F8_out)
+def upgrades(cost, benefit, floor, row, before, after, slope, extra_cost, extra_benefit):
+    """List the upgrades steeper than ``floor``, row by row; returns how many there are.
 
     Arms are numbered from 1, control is 0. Within a row, slopes strictly fall.
     """
@@ -52,7 +52,7 @@ def upgrades(rows, cost, benefit, floor, row, before, after, slope):
     ordered, hull = np.empty(n_arms, np.int64), np.empty(n_arms + 1, np.int64)
     x, y, steep = np.empty(n_arms + 1), np.empty(n_arms + 1), np.empty(n_arms + 1)
     count = 0
-    for i in rows:
+    for i in range(len(cost)):
         for k in range(n_arms):  # by cost, the better of equally dear ones first
             place = k
             while place > 0:
@@ -77,7 +77,7 @@ def upgrades(rows, cost, benefit, floor, row, before, after, slope):
             if steep[j] <= floor:
                 break
             row[count], before[count], after[count] = i, np.uint8(hull[j - 1]), np.uint8(hull[j])
-            slope[count] = steep[j]
+            slope[count], extra_cost[count], extra_benefit[count] = steep[j], x[j] - x[j - 1], y[j] - y[j - 1]
             count += 1
     return count
 

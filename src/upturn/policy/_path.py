@@ -46,22 +46,18 @@ class Path:
 
 def make_path(cost: NDArray[np.float64], benefit: NDArray[np.float64], floor: float, random_state: Any) -> Path:
     """The path that gains most at every budget, of upgrades steeper than ``floor``; ties are in random order."""
-    n, k = cost.shape
-    rows = np.random.default_rng(make_seed(random_state)).permutation(n).astype(np.uint32)
-    row, before, after = np.empty(n * k, np.uint32), np.empty(n * k, np.uint8), np.empty(n * k, np.uint8)
-    slope = np.empty(n * k)
-    count = upgrades(rows, cost, benefit, float(floor), row, before, after, slope)
-    row, before, after, slope = row[:count], before[:count], after[:count], slope[:count]
-    if count:
-        order, _ = argsort_descending(slope)
-        row, before, after, slope = row[order], before[order], after[order], slope[order]
-    # A column for control, at no cost and no benefit, would double the memory: control is masked instead.
-    upgraded = before > 0
-    source = np.where(upgraded, before, 1).astype(np.intp) - 1
-    target = after.astype(np.intp) - 1
-    cost_of = cost[row, target] - np.where(upgraded, cost[row, source], 0.0)
-    benefit_of = benefit[row, target] - np.where(upgraded, benefit[row, source], 0.0)
-    return Path(row, before, after, slope, cost_of, benefit_of)
+    size = cost.size
+    row, before, after = np.empty(size, np.uint32), np.empty(size, np.uint8), np.empty(size, np.uint8)
+    slope, extra_cost, extra_benefit = np.empty(size), np.empty(size), np.empty(size)
+    columns = (row, before, after, slope, extra_cost, extra_benefit)
+    count = upgrades(cost, benefit, float(floor), *columns)
+    if not count:
+        return Path(*(column[:0] for column in columns))
+    order, last = argsort_descending(slope[:count])
+    if not last.all():  # upgrades of one slope belong to different rows, so any order of them will do
+        tie = np.concatenate(([0], np.cumsum(last[:-1])))
+        order = order[np.lexsort((np.random.default_rng(make_seed(random_state)).random(count), tie))]
+    return Path(*(column[order] for column in columns))
 
 
 @dataclass(frozen=True)

@@ -107,19 +107,25 @@ def predicted_comparison(
     labels: list[Label],
 ) -> Table:
     n, k = uplift.shape
-    given = np.eye(k + 1)[arm, 1:]
-    shares = given.mean(axis=0)
-    plans = [("this plan", given), ("nobody", np.zeros((1, k))), ("as many at random", shares[None, :])]
-    plans += [(f"everybody: {label}", np.eye(k)[[j]]) for j, label in enumerate(labels[1:])]
-    columns: dict[str, list[Any]] = {"whom": [], "treated": [], "predicted gain per 1,000": []}
-    for name, weights in plans:
-        columns["whom"].append(name)
-        columns["treated"].append(float(weights.sum(axis=1).mean()))
-        columns["predicted gain per 1,000"].append(1000 * float((uplift * weights).sum(axis=1).mean()))
-        if costs is not None:
-            spent = float((costs * weights).sum(axis=1).mean()) * n
-            columns.setdefault("cost", []).append(spent)
-            if worth is not None:
-                brought = float((uplift * weights * np.reshape(worth, (-1, 1))).sum(axis=1).mean()) * n
-                columns.setdefault("predicted net profit", []).append(brought - spent)
+    rows = np.flatnonzero(arm)
+    codes = arm[rows].astype(np.intp) - 1
+    shares = np.bincount(codes, minlength=k) / n
+    plans = [("nobody", np.zeros(k)), ("as many at random", shares)]
+    plans += [(f"everybody: {label}", np.eye(k)[j]) for j, label in enumerate(labels[1:])]
+    columns: dict[str, list[Any]] = {"whom": ["this plan", *(name for name, _ in plans)]}
+    columns["treated"] = [float(share.sum()) for share in (shares, *(share for _, share in plans))]
+
+    def both(name: str, matrix: NDArray[np.float64], scale: float) -> None:
+        """A column: the plan's total of a matrix, and every other plan's from its shares and the arms' means."""
+        means = matrix.mean(axis=0)
+        columns[name] = [
+            scale * float(matrix[rows, codes].sum()) / n,
+            *(scale * float(share @ means) for _, share in plans),
+        ]
+
+    both("predicted gain per 1,000", uplift, 1000.0)
+    if costs is not None:
+        both("cost", costs, float(n))
+        if worth is not None:
+            both("predicted net profit", uplift * np.reshape(worth, (-1, 1)) - costs, float(n))
     return Table(columns, "predicted by the model; pass y and treatment of an experiment to measure it")
