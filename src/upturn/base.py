@@ -163,6 +163,8 @@ class Gated(BaseEstimator):  # type: ignore[misc]
         control, arms = dump["control"], dump["arms"]
         if not isinstance(arms, list) or not 1 <= len(arms) <= 254 or len({control, *arms}) != len(arms) + 1:
             raise ValueError("the arm labels are not well formed")
+        if len(arms) > 1 and not self._multi_arm:
+            raise ValueError(f"{type(self).__name__} has one arm besides control, and the file names {len(arms)}")
         if not all(isinstance(label, bool | int | float | str) for label in (control, *arms)):
             raise ValueError("an arm label is of a kind that cannot be one")
         self.control_, self.arms_ = control, arms
@@ -230,7 +232,8 @@ class UpliftEstimator(Gated):
                 "whom to treat: turn them into effects with upturn.policy.UpliftCalibrator(model), or treat the top of the "
                 "ranking with upturn.policy.target"
             )
-        return decode([self.control_, *self.arms_], self._recommend(self._encode(X)))
+        matrix = self._encode(X)
+        return decode([self.control_, *self.arms_], self._recommend(matrix))
 
     def score(self, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> float:
         """AUUC of the predictions; with several arms, the arms' mean weighted by their size.

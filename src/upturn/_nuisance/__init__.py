@@ -11,7 +11,7 @@
 
 from upturn._nuisance._crossfit import crossfit_responses, make_folds, seed_of
 from upturn._nuisance._logistic import Logistic
-from upturn._nuisance._member import Member, fit_effect, fit_response
+from upturn._nuisance._member import Member, check_classifier, fit_effect, fit_response
 from upturn._nuisance._propensity import (
     Propensity,
     PropensitySpec,
@@ -25,6 +25,7 @@ __all__ = [
     "Member",
     "Propensity",
     "PropensitySpec",
+    "check_classifier",
     "clip_propensity",
     "crossfit_propensity",
     "crossfit_responses",

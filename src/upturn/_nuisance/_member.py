@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import reprlib
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+from sklearn import get_config
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
@@ -75,14 +76,35 @@ class Member:
             raise ValueError("a model's scale is not well formed")
         if boosted is not None:
             model = BoostedTrees.from_state(boosted, schema)
-        elif model is not None and not hasattr(model, "predict"):
-            raise ValueError("a model's base is not an estimator")
+        elif model is not None:
+            check_estimator(model)
+            if link is not None:
+                check_classifier(model)
         return cls(
             model,
             None if encoder is None else LinearEncoder.from_state(encoder, schema),
             float(numbers[0]),
             float(numbers[1]),
             None if link is None else (float(numbers[2]), float(numbers[3])),
+        )
+
+
+def check_estimator(estimator: Any) -> None:
+    """Complain about a base that cannot be fitted or asked."""
+    if isinstance(estimator, type) or not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
+        raise TypeError(
+            f"estimator={reprlib.repr(estimator)} cannot be fitted and asked for predictions: expected a classifier or regressor such as "
+            "LogisticRegression() or Ridge(), or None for gradient boosting"
+        )
+
+
+def check_classifier(estimator: Any) -> None:
+    """Complain about a base that gives neither probabilities nor scores."""
+    probabilities = hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")
+    if isinstance(estimator, type) or not hasattr(estimator, "fit") or not probabilities:
+        raise TypeError(
+            f"estimator={reprlib.repr(estimator)} has neither predict_proba nor decision_function: expected a classifier such "
+            "as LogisticRegression(), or None for the one built in"
         )
 
 
@@ -93,6 +115,8 @@ def fit_response(
 
     Without an estimator it is boosting, of the kind the outcome asks for.
     """
+    if estimator is not None:
+        check_estimator(estimator)
     X, y, weight = _with_weight(X, y, weight)
     low, high = float(y.min()), float(y.max())
     if low == high:
@@ -122,6 +146,8 @@ def fit_effect(
     estimator: Any, X: Matrix, effect: NDArray[np.float64], weight: Weights, schema: Schema, *, seed: int
 ) -> Member:
     """Regress effects of single rows, which are noisy numbers, on the features."""
+    if estimator is not None:
+        check_estimator(estimator)
     if estimator is not None and not is_regressor(estimator):
         raise ValueError(
             f"effect_estimator={type(estimator).__name__} is not a regressor: effects of single rows are numbers of any size and "
@@ -156,15 +182,17 @@ def _fit_foreign(
 
     An estimator that takes missing values gets the matrix as it is, level codes included, and is told which columns
     are categorical if it has a parameter for that and the user has not set it. Every other one gets levels as 0-1
-    columns and means in place of missing numbers, unless the table is complete and numeric anyway.
+    columns and means in place of missing numbers.
     """
     model = clone(estimator)
-    raw = schema.categorical.any() or np.isnan(X).any()
     takes_missing = bool(get_tags(model).input_tags.allow_nan)
     unset = ("from_dtype", "warn", None)
-    if raw and takes_missing and model.get_params(deep=False).get("categorical_features", 0) in unset:
-        model.set_params(categorical_features=schema.categorical)
-    encoder = LinearEncoder.fit(X, schema, weight, standardize=False) if raw and not takes_missing else None
+    if takes_missing and schema.categorical.any():
+        chosen = model.get_params(deep=False).get("categorical_features", 0)
+        if isinstance(chosen, str | None) and chosen in unset:
+            model.set_params(categorical_features=schema.categorical)
+    # An encoder also where nothing is missing now: something may be at predict.
+    encoder = None if takes_missing else LinearEncoder.fit(X, schema, weight, standardize=False)
     features = X if encoder is None else encoder.transform(X)
     return model.fit(features, y, **weight_argument(model, weight)), encoder
 
@@ -173,16 +201,15 @@ def weight_argument(model: Any, weight: Weights) -> dict[str, Any]:
     """The weights as a keyword for a foreign estimator's fit, left out when they say nothing."""
     if weight is None or np.ptp(weight) <= 1e-12 * weight.max():
         return {}
-    name, last = "sample_weight", model
-    while isinstance(last, Pipeline):
-        step, last = last.steps[-1]
-        name = f"{step}__{name}"
-    if not has_fit_parameter(last, "sample_weight"):
+    steps = getattr(model, "steps", None)  # a pipeline hands the weights to its last step
+    if steps and has_fit_parameter(steps[-1][1], "sample_weight") and not get_config()["enable_metadata_routing"]:
+        return {f"{steps[-1][0]}__sample_weight": weight}
+    if not has_fit_parameter(model, "sample_weight"):
         raise ValueError(
-            f"{type(last).__name__} takes no sample_weight, and this fit needs weights (given ones, or those the method makes): "
+            f"{type(model).__name__} takes no sample_weight, and this fit needs weights (given ones, or those the method makes): "
             "use an estimator that takes them, or a method that needs none, such as TLearner without sample_weight"
         )
-    return {name: weight}
+    return {"sample_weight": weight}
 
 
 def _foreign_prediction(model: Any, features: Matrix, link: tuple[float, float] | None) -> NDArray[np.float64]:

@@ -43,7 +43,7 @@ class MetaLearner(UpliftEstimator):
 
 def effect_base(effect_estimator: Any, estimator: Any) -> Any:
     """The regressor of effects: the one given, else the outcome's if it is a regressor, else the default."""
-    if effect_estimator is None and estimator is not None and is_regressor(estimator):
+    if effect_estimator is None and hasattr(estimator, "fit") and is_regressor(estimator):
         return estimator
     return effect_estimator
 

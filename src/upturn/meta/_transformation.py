@@ -6,9 +6,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
-from upturn._nuisance import Logistic, Member, PropensitySpec, clip_propensity, fit_propensity, fit_response
-from upturn._table import Matrix, Schema
+from upturn._encode import LinearEncoder
+from upturn._nuisance import (
+    Logistic,
+    Member,
+    PropensitySpec,
+    check_classifier,
+    clip_propensity,
+    fit_propensity,
+    fit_response,
+)
+from upturn._table import Matrix
 from upturn._target import Label
 from upturn.base import Experiment, UpliftEstimator
 
@@ -89,6 +99,8 @@ class ClassTransformation(UpliftEstimator):
         self.control = control
 
     def _fit(self, data: Experiment) -> None:
+        if self.estimator is not None:
+            check_classifier(self.estimator)
         z = (data.y == (data.arm == 1)).astype(np.float64)
         if z.min() == z.max():
             raise ValueError(
@@ -101,41 +113,51 @@ class ClassTransformation(UpliftEstimator):
             if not isinstance(self.propensity, str) or self.propensity != "share":
                 chance = clip_propensity(chance, self.clip, type(self).__name__)
             weight = data.weights / (2 * chance[np.arange(len(data)), data.arm])
-        self._member: Member | None = None
-        self._logistic: Logistic | None = None
+        for name in (
+            "estimator_",
+            "coef_",
+            "intercept_",
+            "coef_names_",
+        ):  # of an earlier fit, perhaps of the other kind
+            self.__dict__.pop(name, None)
         if self.estimator is None:
-            self._logistic = Logistic.fit(data.X, z.astype(np.int64), 2, weight, data.schema)
-            self._name_coefficients(data.schema)
+            model = Logistic.fit(data.X, z.astype(np.int64), 2, weight, data.schema)
+            self.encoder_: LinearEncoder | None = model.encoder
+            self.coef_names_ = model.encoder.names(data.schema)
+            self.coef_, self.intercept_ = model.coef[1], float(model.intercept[1])
         else:
-            self._member = fit_response(self.estimator, data.X, z, weight, data.schema, seed=0)
-            self.estimator_ = self._member.model
+            self._adopt(fit_response(self.estimator, data.X, z, weight, data.schema, seed=0))
+
+    def _adopt(self, member: Member) -> None:
+        self._member = member
+        self.estimator_, self.encoder_ = member.model, member.encoder
 
     def _predict(self, X: Matrix) -> NDArray[np.float64]:
-        if self._logistic is not None:
-            probability = self._logistic.predict_proba(X)[:, 1]
-        else:
-            assert self._member is not None
-            probability = self._member.predict(X)
-        return (2.0 * probability - 1.0)[:, None]
-
-    def _name_coefficients(self, schema: Schema) -> None:
-        assert self._logistic is not None
-        self.coef_names_ = self._logistic.encoder.names(schema)
-        self.coef_, self.intercept_ = self._logistic.coef[1], float(self._logistic.intercept[1])
+        if hasattr(self, "estimator_"):  # what was fitted counts, not the parameter, which may have changed since
+            return (2.0 * self._member.predict(X) - 1.0)[:, None]
+        assert self.encoder_ is not None
+        return np.asarray(2.0 * expit(self.encoder_.transform(X) @ self.coef_ + self.intercept_) - 1.0)[:, None]
 
     def _get_state(self) -> dict[str, Any]:
-        return {
-            "logistic": None if self._logistic is None else self._logistic.get_state(),
-            "member": None if self._member is None else self._member.get_state(),
-        }
+        state: dict[str, Any] = {"encoder": None if self.encoder_ is None else self.encoder_.get_state()}
+        if hasattr(self, "estimator_"):
+            link = self._member.link
+            return {**state, "estimator": self.estimator_, "link": None if link is None else list(link)}
+        return {**state, "coef": self.coef_, "intercept": self.intercept_}
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        logistic, member = state["logistic"], state["member"]
-        if (logistic is None) == (member is None):
-            raise ValueError("expected one model inside ClassTransformation")
-        self._logistic = None if logistic is None else Logistic.from_state(logistic, self._schema, 2)
-        self._member = None if member is None else Member.from_state(member, self._schema)
-        if self._logistic is not None:
-            self._name_coefficients(self._schema)
-        if self._member is not None:
-            self.estimator_ = self._member.model
+        if "estimator" in state:
+            check_classifier(state["estimator"])
+            member = {**state, "foreign": state["estimator"], "boosted": None, "low": 0.0, "high": 1.0}
+            self._adopt(Member.from_state(member, self._schema))
+            return
+        encoder = state["encoder"]
+        if encoder is None:
+            raise ValueError("the logistic regression has lost its encoder")
+        self.encoder_ = LinearEncoder.from_state(encoder, self._schema)
+        self.coef_names_ = self.encoder_.names(self._schema)
+        self.coef_, self.intercept_ = state["coef"], state["intercept"]
+        if self.coef_.shape != (len(self.coef_names_),) or self.coef_.dtype != np.float64:
+            raise ValueError("the coefficients do not fit the columns")
+        if not isinstance(self.intercept_, float) or not np.isfinite([*self.coef_, self.intercept_]).all():
+            raise ValueError("the coefficients are not finite")

@@ -115,14 +115,13 @@ class XLearner(MetaLearner):
 
         items = [(code, treated) for code in range(1, data.n_arms + 1) for treated in (False, True)]
         self._members = run_parallel(effect, items, n_jobs=self.n_jobs)
-        self._propensity = fit_propensity(self.propensity, data)
+        self._propensity, self._clip = fit_propensity(self.propensity, data), float(self.clip)
         clip_propensity(self._propensity.predict(data.X), self.clip, type(self).__name__)  # says what it will do
 
     def _predict(self, X: Matrix) -> NDArray[np.float64]:
         effects = self._columns(X)
         chance = self._propensity.predict(X)
-        if self.clip:
-            chance = np.clip(chance, self.clip, 1 - self.clip)
+        chance = np.clip(chance, self._clip, 1 - self._clip)
         g = chance[:, 1:] / (chance[:, 1:] + chance[:, :1])
         return np.asarray(g * effects[:, 0::2] + (1 - g) * effects[:, 1::2])
 
@@ -130,8 +129,11 @@ class XLearner(MetaLearner):
         return 2 * len(self.arms_)
 
     def _get_state(self) -> dict[str, Any]:
-        return {**super()._get_state(), "propensity": self._propensity.get_state()}
+        return {**super()._get_state(), "propensity": self._propensity.get_state(), "clip": self._clip}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         super()._set_state(state)
         self._propensity = Propensity.from_state(state["propensity"], self._schema, len(self.arms_))
+        self._clip = state["clip"]
+        if not isinstance(self._clip, float) or not 0 <= self._clip < 0.5:
+            raise ValueError("the bound of the propensities is not well formed")

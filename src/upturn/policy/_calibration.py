@@ -153,12 +153,12 @@ class UpliftCalibrator(UpliftEstimator):
         self._calibrate(data, scores)
 
     def _calibrate(self, data: Experiment, scores: NDArray[np.float64]) -> None:
-        self._knots = []
+        self._knots, self._straight = [], self.method == "linear"
         for k in range(data.n_arms):
             rows = np.flatnonzero((data.arm == 0) | (data.arm == k + 1))
             score, weight = np.ascontiguousarray(scores[rows, k]), data.weights[rows]
             effect = score_effects(data.y[rows], data.arm[rows] > 0, weight, score)
-            fit = _isotonic if self.method == "isotonic" else _linear
+            fit = _linear if self._straight else _isotonic
             self._knots.append(fit(score, effect, weight))
         target = Target(data.y, data.arm, data.weight, 0, list(range(1, data.n_arms + 1)))
         table = _table(target, scores, self.n_bins, 0.95)
@@ -172,14 +172,19 @@ class UpliftCalibrator(UpliftEstimator):
         return Table({**self._columns, "arm": [self.arms_[code - 1] for code in self._columns["arm"]]})
 
     def _map(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        columns = [_apply(scores[:, k], *knots, self.method) for k, knots in enumerate(self._knots)]
+        columns = [_apply(scores[:, k], *knots, self._straight) for k, knots in enumerate(self._knots)]
         return np.column_stack(columns)
 
     def _predict(self, X: Matrix) -> NDArray[np.float64]:
         return self._map(self.model_._predict(X))
 
     def _get_state(self) -> dict[str, Any]:
-        return {"model": self.model_, "knots": [list(knots) for knots in self._knots], "table": self._columns}
+        return {
+            "model": self.model_,
+            "knots": [list(knots) for knots in self._knots],
+            "straight": self._straight,
+            "table": self._columns,
+        }
 
     def _set_state(self, state: dict[str, Any]) -> None:
         model, knots = state["model"], state["knots"]
@@ -187,6 +192,9 @@ class UpliftCalibrator(UpliftEstimator):
             raise ValueError("the calibrated model does not fit the calibrator")
         if not isinstance(knots, list) or len(knots) != len(self.arms_):
             raise ValueError("expected a map per arm")
+        self._straight = state["straight"]
+        if not isinstance(self._straight, bool) or (self._straight and any(len(score) != 2 for score, _ in knots)):
+            raise ValueError("a straight calibration map has two ends")
         for score, effect in knots:
             good = (
                 score.dtype == effect.dtype == np.float64
@@ -196,7 +204,7 @@ class UpliftCalibrator(UpliftEstimator):
             )
             if not good or not np.isfinite(score).all() or not np.isfinite(effect).all():
                 raise ValueError("a calibration map is not well formed")
-            if (np.diff(score) < 0).any() or (np.diff(effect) < 0).any():
+            if (np.diff(score) <= 0).any() or (np.diff(effect) < 0).any():
                 raise ValueError("a calibration map is not monotone")
         table = state["table"]
         if set(table) != _COLUMNS or len({column.shape for column in table.values()}) > 1 or table["arm"].ndim != 1:
@@ -245,11 +253,11 @@ def _linear(score: NDArray[np.float64], effect: NDArray[np.float64], weight: NDA
 
 
 def _apply(
-    score: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.float64], method: str
+    score: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.float64], straight: bool
 ) -> NDArray[np.float64]:
-    if method == "isotonic" or len(x) < 2:
-        return np.asarray(np.interp(score, x, y))
-    return np.asarray(y[0] + (y[1] - y[0]) / (x[1] - x[0]) * (score - x[0]))  # a line goes on beyond its ends
+    if straight:  # a line goes on beyond its ends
+        return np.asarray(y[0] + (y[1] - y[0]) / (x[1] - x[0]) * (score - x[0]))
+    return np.asarray(np.interp(score, x, y))
 
 
 def calibration_table(
