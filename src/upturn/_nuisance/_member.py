@@ -91,11 +91,23 @@ class Member:
 
 def check_estimator(estimator: Any) -> None:
     """Complain about a base that cannot be fitted or asked."""
-    if isinstance(estimator, type) or not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
+    asked = ("predict", "predict_proba", "decision_function")
+    if (
+        isinstance(estimator, type)
+        or not hasattr(estimator, "fit")
+        or not any(hasattr(estimator, how) for how in asked)
+    ):
         raise TypeError(
             f"estimator={reprlib.repr(estimator)} cannot be fitted and asked for predictions: expected a classifier or regressor such as "
             "LogisticRegression() or Ridge(), or None for gradient boosting"
         )
+
+
+def classifies(estimator: Any) -> bool:
+    """Whether an estimator is a classifier, by what it says or else by what it can do."""
+    if is_classifier(estimator) or is_regressor(estimator):
+        return bool(is_classifier(estimator))
+    return hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")
 
 
 def check_classifier(estimator: Any) -> None:
@@ -121,7 +133,7 @@ def fit_response(
     low, high = float(y.min()), float(y.max())
     if low == high:
         return Member(None, low=low)
-    classify = bool(((y == low) | (y == high)).all()) if estimator is None else is_classifier(estimator)
+    classify = bool(((y == low) | (y == high)).all()) if estimator is None else classifies(estimator)
     if not classify:
         return _fit_number(estimator, X, y, weight, schema, seed)
     if not ((y == low) | (y == high)).all():
@@ -180,17 +192,11 @@ def _fit_foreign(
 ) -> tuple[Any, LinearEncoder | None]:
     """Fit a copy of a scikit-learn estimator, behind an encoder if it needs one.
 
-    An estimator that takes missing values gets the matrix as it is, level codes included, and is told which columns
-    are categorical if it has a parameter for that and the user has not set it. Every other one gets levels as 0-1
-    columns and means in place of missing numbers.
+    An estimator that takes missing values gets the matrix as it is, with level codes in categorical columns. Every other
+    one gets levels as 0-1 columns and means in place of missing numbers.
     """
     model = clone(estimator)
     takes_missing = bool(get_tags(model).input_tags.allow_nan)
-    unset = ("from_dtype", "warn", None)
-    if takes_missing and schema.categorical.any():
-        chosen = model.get_params(deep=False).get("categorical_features", 0)
-        if isinstance(chosen, str | None) and chosen in unset:
-            model.set_params(categorical_features=schema.categorical)
     # An encoder also where nothing is missing now: something may be at predict.
     encoder = None if takes_missing else LinearEncoder.fit(X, schema, weight, standardize=False)
     features = X if encoder is None else encoder.transform(X)
@@ -216,6 +222,6 @@ def _foreign_prediction(model: Any, features: Matrix, link: tuple[float, float] 
     if link is not None:
         scores = np.asarray(model.decision_function(features), dtype=np.float64)
         return np.asarray(expit(link[0] * scores + link[1]))
-    if is_classifier(model):
+    if classifies(model):
         return np.asarray(model.predict_proba(features)[:, 1], dtype=np.float64)
     return np.asarray(model.predict(features), dtype=np.float64).reshape(len(features))

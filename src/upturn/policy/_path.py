@@ -49,7 +49,7 @@ def make_path(cost: NDArray[np.float64], benefit: NDArray[np.float64], floor: fl
     size = cost.size
     row, before, after = np.empty(size, np.uint32), np.empty(size, np.uint8), np.empty(size, np.uint8)
     slope, extra_cost, extra_benefit = np.empty(size), np.empty(size), np.empty(size)
-    columns = (row, before, after, slope, extra_cost, extra_benefit)
+    columns: tuple[NDArray[Any], ...] = (row, before, after, slope, extra_cost, extra_benefit)
     count = upgrades(cost, benefit, float(floor), *columns)
     if not count:
         return Path(*(column[:0] for column in columns))
