@@ -55,13 +55,12 @@ def test_curves(curve, number):
 
 
 def test_intervals_in_other_conventions_are_those_of_resampled_rows():
-    from upturn._target import read_target
-    from upturn.kernels.ranking import resample
-    from upturn.metrics._estimate import rows_by_arm
+    from upturn.kernels.resampling import resample
+    from upturn.metrics._estimate import rows_by_stratum
 
     case = CASES[3]
     y, score, arm = (np.array(column) for column in arguments(case))
-    rows, counts = rows_by_arm(read_target(y, arm)), np.empty(len(y), np.int32)
+    rows, counts = rows_by_stratum(np.asarray(arm, np.uint8), 2), np.empty(len(y), np.int32)
     for call in (metrics.auuc, metrics.qini):
         for convention in ("sklift", "causalml", "libuplift"):
             samples = call(y, score, arm, convention=convention, interval=0.9, n_bootstrap=10, random_state=4).samples

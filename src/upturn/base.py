@@ -116,7 +116,7 @@ class Gated(BaseEstimator):  # type: ignore[misc]
                 "arms such as UpliftForest"
             )
         self._fit(Experiment(matrix, target.y, target.arm, target.weight, schema, target.n_arms))
-        self._adopt(target.control, target.arms, schema)
+        self._remember(target.control, target.arms, schema)
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -133,9 +133,12 @@ class Gated(BaseEstimator):  # type: ignore[misc]
     def _set_state(self, state: dict[str, Any]) -> None:
         raise TypeError(f"{type(self).__name__} does not say what its state is")
 
-    def _adopt(self, control: Label, arms: list[Label], schema: Schema) -> None:
-        """Take on the labels and columns of the experiment; an ensemble hands them on to its members."""
+    def _remember(self, control: Label, arms: list[Label], schema: Schema) -> None:
+        """Keep the labels and columns of the experiment; an ensemble hands them on to its members."""
         self.control_, self.arms_ = control, arms
+        self._adopt_schema(schema)
+
+    def _adopt_schema(self, schema: Schema) -> None:
         self._schema, self.n_features_in_ = schema, schema.n_features
         if schema.named:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
@@ -168,7 +171,7 @@ class Gated(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{type(self).__name__} has one arm besides control, and the file names {len(arms)}")
         if not all(isinstance(label, bool | int | float | str) for label in (control, *arms)):
             raise ValueError("an arm label is of a kind that cannot be one")
-        self._adopt(control, arms, Schema.from_json(dump["schema"]))
+        self._remember(control, arms, Schema.from_json(dump["schema"]))
         self._set_state(dump["fitted"])
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -87,16 +87,16 @@ class _Ensemble(UpliftEstimator):
             )
         return base
 
-    def _adopt(self, control: Label, arms: list[Label], schema: Schema) -> None:
-        super()._adopt(control, arms, schema)
+    def _remember(self, control: Label, arms: list[Label], schema: Schema) -> None:
+        super()._remember(control, arms, schema)
         for member in getattr(self, "estimators_", []):
-            member._adopt(control, arms, schema)
+            member._remember(control, arms, schema)
 
     def _restore_members(self, states: list[Any]) -> list[UpliftEstimator]:
         members = []
         for state in states:
             member: UpliftEstimator = clone(self._base())
-            member._adopt(self.control_, self.arms_, self._schema)
+            member._remember(self.control_, self.arms_, self._schema)
             member._set_state(state)
             members.append(member)
         return members

@@ -23,7 +23,6 @@ from __future__ import annotations
 import numpy as np
 
 from upturn.kernels._jit import B1, F8, F8_2, U1, U4, F8_2_out, F8_out, U1_out, inner, kernel, void
-from upturn.kernels.resampling import resample as resample
 
 # Columns of the table of running sums; a block has one more, the number of rows so far.
 W0, S0, W1, S1, ROWS = range(5)

@@ -81,10 +81,15 @@ def draw_replicate(scheme, seed, replicate, starts, y, weight, counts, totals):
         totals[a, 0], totals[a, 1] = w_sum, s_sum
 
 
-@kernel(void, u8, i8, U4, I8, I4_out)
-def resample(seed, replicate, rows, starts, counts):
-    """The counts of one bootstrap replicate by row; ``rows[starts[a] : starts[a + 1]]`` are the rows of stratum a."""
-    slots = np.empty(len(rows), np.uint8)
+@inner
+def count_rows(seed, replicate, rows, starts, slots, counts):
+    """Counts by row of a bootstrap replicate, from counts by slot."""
     _counts(BOOTSTRAP, seed, replicate, starts, slots)
     for i in range(len(rows)):
         counts[rows[i]] = slots[i]
+
+
+@kernel(void, u8, i8, U4, I8, I4_out)
+def resample(seed, replicate, rows, starts, counts):
+    """The counts of one bootstrap replicate by row; ``rows[starts[a] : starts[a + 1]]`` are the rows of stratum a."""
+    count_rows(seed, replicate, rows, starts, np.empty(len(rows), np.uint8), counts)

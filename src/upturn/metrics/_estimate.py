@@ -74,7 +74,7 @@ def metric(function: Callable[..., float]) -> Metric:
 
 
 def rows_by_stratum(codes: NDArray[np.uint8], n: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """The same for any codes 0 … n - 1."""
+    """Row numbers listed stratum by stratum, and where each starts: what a stratified bootstrap draws from."""
     starts = np.concatenate(([0], np.cumsum(np.bincount(codes, minlength=n))))
     return np.argsort(codes, kind="stable").astype(np.uint32), starts.astype(np.int64)
 
