@@ -50,6 +50,11 @@ class Sampling:
     rho: float | None = None
     group_size: int = 1
 
+    @property
+    def share(self) -> float:
+        """Share of an experiment's rows that shape a tree."""
+        return self.fraction * (1.0 if self.rho is None else self.rho) * (0.5 if self.group_size > 1 else 1.0)
+
 
 @dataclass(frozen=True)
 class Soil:
@@ -63,8 +68,8 @@ class Soil:
         Feature-major codes.
     arm : uint8 array of shape (n,)
         0 is control.
-    mean : float64 array of shape (1 + K,)
-        Mean outcome of each arm.
+    size, mean : float64 arrays of shape (1 + K,)
+        Weight and mean outcome of each arm.
     words : int64 array
         What histograms add for each row, read by ``layout``.
     layout : Layout
@@ -74,6 +79,7 @@ class Soil:
     bins: Bins
     codes: Codes
     arm: NDArray[np.uint8]
+    size: NDArray[np.float64]
     mean: NDArray[np.float64]
     words: NDArray[np.int64]
     layout: Layout
@@ -90,12 +96,13 @@ class Soil:
     ) -> Soil:
         """Put binned features and an outcome together; ``n_arms`` counts treatment arms, without control."""
         words, layout = encode_outcome(y, weight)
-        return cls(bins, codes, arm, _arm_means(arm, n_arms, y, weight), words, layout)
+        return cls(bins, codes, arm, *_arm_means(arm, n_arms, y, weight), words, layout)
 
     def reweighted(self, y: NDArray[np.float64], weight: NDArray[np.float64] | None) -> Soil:
         """The same features and arms with other weights or outcomes: what a round of boosting needs."""
         words, layout = encode_outcome(y, weight)
-        return replace(self, mean=_arm_means(self.arm, len(self.mean) - 1, y, weight), words=words, layout=layout)
+        size, mean = _arm_means(self.arm, len(self.mean) - 1, y, weight)
+        return replace(self, size=size, mean=mean, words=words, layout=layout)
 
     def __len__(self) -> int:
         return len(self.arm)
@@ -173,10 +180,10 @@ class Soil:
 
 def _arm_means(
     arm: NDArray[np.uint8], n_arms: int, y: NDArray[np.float64], weight: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
-    totals = np.bincount(arm, y if weight is None else weight * y, n_arms + 1)
-    mean: NDArray[np.float64] = totals / np.bincount(arm, weight, n_arms + 1)
-    return mean
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Weight and mean outcome of each arm."""
+    size = np.bincount(arm, weight, n_arms + 1).astype(np.float64)
+    return size, np.bincount(arm, y if weight is None else weight * y, n_arms + 1) / size
 
 
 def _to_nodes(grown: tuple[Any, ...], n_responses: int) -> Nodes:
