@@ -76,6 +76,8 @@ class TreeModel(UpliftEstimator):
         max_features = self._count_features(n_features)
         min_gain = self.min_gain if self.min_gain is not None else (-math.inf if is_cts else 0.0)
         all_features = max_features == n_features and self.pi == 0.0
+        sqrt = isinstance(self.min_samples_arm, str)
+        min_arm = max(10.0, math.sqrt(share * soil.size.min())) if sqrt else float(self.min_samples_arm)
         kept = kept_histograms_fit(len(soil), n_features, len(soil.mean), soil.layout.n_words)
         return Rules(
             criterion=criterion,
@@ -87,9 +89,7 @@ class TreeModel(UpliftEstimator):
             inherit_below=max(float(self.min_samples_split), ANY_WEIGHT) if is_cts else ANY_WEIGHT,
             alpha=float(self.alpha),
             min_leaf=float(self.min_samples_leaf),
-            min_arm=max(10.0, math.sqrt(share * soil.size.min()))
-            if self.min_samples_arm == "sqrt"
-            else self.min_samples_arm,
+            min_arm=min_arm,
             min_gain=float(min_gain),
             max_depth=_DEEPEST if self.max_depth is None else int(self.max_depth),
             max_features=max_features,
