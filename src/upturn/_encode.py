@@ -54,7 +54,12 @@ class LinearEncoder:
         if standardize:
             raw = encoder.transform(X)
             mean = weights @ raw / weights.sum()
-            spread = np.sqrt(weights @ (raw - mean) ** 2 / weights.sum())
+            deviation = raw - mean
+            reach = np.abs(deviation).max(
+                axis=0, initial=0.0
+            )  # squares of deviations / reach neither overflow nor vanish
+            reach[reach == 0] = 1.0
+            spread = reach * np.sqrt(weights @ (deviation / reach) ** 2 / weights.sum())
             # A column whose spread is only rounding error of its mean is constant: centring it to 0 is all there is to do.
             constant = spread <= 1e-12 * np.maximum(np.abs(mean), np.finfo(float).tiny)
             encoder.mean[:], encoder.scale[:] = mean, np.where(constant, 1.0, spread)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
@@ -27,12 +28,16 @@ def _strata(target: Target, stratify: Stratify, smallest: int, what: str) -> NDA
     sizes = np.bincount(arm, minlength=target.n_arms + 1)
     if sizes.min() < smallest:
         label = target.labels[int(sizes.argmin())]
-        raise ValueError(f"arm {label!r} has {sizes.min()} row(s), too few for {what}: every part must hold every arm")
+        raise ValueError(
+            f"arm {label!r} has {sizes.min()} row(s), too few for {what}: every part must hold every arm, which needs at least "
+            f"{smallest} rows of each"
+        )
     if stratify == "arm":
         return arm
     values = np.unique(target.y)
     if len(values) > _MOST_VALUES:
-        values = np.unique(np.quantile(target.y, np.linspace(0, 1, _MOST_VALUES + 1)))[1:]
+        # The minimum stays an edge of its own: where most people spend nothing, buyers are told from the rest.
+        values = np.unique(np.quantile(target.y, np.linspace(0, 1, _MOST_VALUES + 1)))
     kind = np.searchsorted(values, target.y)
     strata = arm * (len(values) + 1) + kind
     counts = np.bincount(strata)
@@ -58,7 +63,7 @@ class UpliftKFold(BaseCrossValidator):  # type: ignore[misc]
         Whether the outcome is balanced too. A real-valued outcome is balanced by its deciles.
     shuffle : bool
         Whether rows are dealt to folds at random.
-    random_state : int, RandomState or None
+    random_state : int, RandomState, Generator or None
         Seed of the shuffling.
 
     Examples
@@ -84,8 +89,12 @@ class UpliftKFold(BaseCrossValidator):  # type: ignore[misc]
         """Yield (train, test) row numbers; ``y`` packed, or plain with ``treatment``."""
         target = _read_split(X, y, treatment, groups)
         strata = _strata(target, self.stratify, self.n_splits, f"{self.n_splits} folds")
-        seed = self.random_state if self.shuffle else None
-        yield from StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=seed).split(strata, strata)
+        seed = _seed(self.random_state) if self.shuffle else None
+        # Dealt in the order of the strata, which go by arm, so that arms too are even to within one row.
+        order = np.argsort(strata, kind="stable")
+        folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=seed)
+        for train, test in folds.split(order, strata[order]):
+            yield np.sort(order[train]), np.sort(order[test])
 
     def get_n_splits(self, X: Any = None, y: Any = None, treatment: Any = None, groups: Any = None) -> int:
         """Number of folds."""
@@ -99,11 +108,11 @@ class RepeatedUpliftSplit(BaseCrossValidator):  # type: ignore[misc]
     ----------
     n_repeats : int
         Number of splits.
-    test_size : float
-        Share of the test part.
+    test_size : float or int
+        Share of the test part, or its number of rows.
     stratify : {"arm-outcome", "arm"}
         Whether the outcome is balanced too. A real-valued outcome is balanced by its deciles.
-    random_state : int, RandomState or None
+    random_state : int, RandomState, Generator or None
         Seed; the same seed gives the same splits.
 
     Examples
@@ -135,10 +144,7 @@ class RepeatedUpliftSplit(BaseCrossValidator):  # type: ignore[misc]
     def split(self, X: Any, y: Any = None, treatment: Any = None, groups: Any = None) -> Iterator[Split]:
         """Yield (train, test) row numbers; ``y`` packed, or plain with ``treatment``."""
         target = _read_split(X, y, treatment, groups)
-        strata = _strata(target, self.stratify, 2, "a train and a test part")
-        yield from StratifiedShuffleSplit(
-            self.n_repeats, test_size=self.test_size, random_state=self.random_state
-        ).split(strata, strata)
+        yield from _shuffle_split(target, self.n_repeats, self.test_size, self.stratify, self.random_state)
 
     def get_n_splits(self, X: Any = None, y: Any = None, treatment: Any = None, groups: Any = None) -> int:
         """Number of splits."""
@@ -162,11 +168,11 @@ def uplift_train_test_split(
         The experiment; no treatment when ``y`` is packed.
     *arrays : tables or arrays of length n
         Anything else to split the same way, such as weights.
-    test_size : float
-        Share of the test part.
+    test_size : float or int
+        Share of the test part, or its number of rows.
     stratify : {"arm-outcome", "arm"}
         Whether the outcome is balanced too. A real-valued outcome is balanced by its deciles.
-    random_state : int, RandomState or None
+    random_state : int, RandomState, Generator or None
         Seed.
 
     Returns
@@ -185,11 +191,34 @@ def uplift_train_test_split(
     (2, 2)
     """
     target = _read_split(X, y, treatment, None)
-    strata = _strata(target, stratify, 2, "a train and a test part")
-    splitter = StratifiedShuffleSplit(1, test_size=test_size, random_state=random_state)
-    train, test = next(splitter.split(strata, strata))
+    for array in arrays:
+        if _num_samples(array) != len(target.y):
+            raise ValueError(
+                f"one of the arrays has {_num_samples(array)} rows and y has {len(target.y)}: all must have as many"
+            )
+    train, test = next(_shuffle_split(target, 1, test_size, stratify, random_state))
     parts = [X, y, *([] if is_packed(y) else [treatment]), *arrays]
     return [_safe_indexing(part, rows) for part in parts for rows in (train, test)]
+
+
+def _shuffle_split(
+    target: Target, n_repeats: int, test_size: Any, stratify: Stratify, random_state: Any
+) -> Iterator[Split]:
+    n = len(target.y)
+    share = isinstance(test_size, float | np.floating) and 0 < test_size < 1
+    if not share and not (isinstance(test_size, int | np.integer) and 0 < test_size < n):
+        raise ValueError(f"test_size={test_size!r}: expected a share between 0 and 1, or a number of rows below {n}")
+    n_test = math.ceil(test_size * n) if share else int(test_size)
+    # A stratum of this many rows has at least one on each side.
+    smallest = math.ceil(n / max(1, min(n_test, n - n_test)))
+    strata = _strata(target, stratify, smallest, f"{n - n_test} rows to train and {n_test} to test")
+    splitter = StratifiedShuffleSplit(n_repeats, test_size=n_test, random_state=_seed(random_state))
+    yield from splitter.split(strata, strata)
+
+
+def _seed(random_state: Any) -> Any:
+    """What scikit-learn takes as a seed; it does not take a Generator."""
+    return int(random_state.integers(2**32)) if isinstance(random_state, np.random.Generator) else random_state
 
 
 def _read_split(X: Any, y: Any, treatment: Any, groups: Any) -> Target:

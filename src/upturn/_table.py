@@ -8,6 +8,7 @@ NaN stands for a missing value and, at predict, for a level that was not seen at
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +17,11 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._target import Label, is_missing, plain_label, sort_labels
+from upturn._target import Label, as_number, is_missing, plain_label, sort_labels
 
 Matrix = NDArray[np.float64]
+
+_LEVEL = (bool, int, float, str, np.bool_, np.integer, np.floating)  # what a level of a categorical column may be
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class Schema:
             and all(isinstance(name, str) for name in names)
             and all(level is None or isinstance(level, list) for level in levels)
             and all(isinstance(label, bool | int | float | str) for level in levels if level for label in level)
+            and all(len(set(level)) == len(level) for level in levels if level)
         )
         if not good or len(set(names)) < len(names):
             raise ValueError("the column schema is not well formed")
@@ -118,12 +122,20 @@ def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
         raise TypeError(
             "X is a sparse matrix or array, which upturn does not take: pass a dense one, as in X.toarray()"
         )
-    columns = getattr(X, "columns", None)
-    if columns is not None and hasattr(columns, "is_unique") and not columns.is_unique:  # pandas allows repeated names
-        _reject_repeated(list(columns))
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError("X is a masked array, whose mask would be lost: pass X.astype(float).filled(np.nan)")
     try:
         native = nw.from_native(X, pass_through=True, allow_series=True)
+        if isinstance(native, nw.DataFrame):
+            len(native)  # a frame that narwhals only half knows, such as a pyarrow RecordBatch, has no length
+    except NotImplementedError:
+        raise TypeError(
+            f"X is a {type(X).__name__}, which upturn does not take: convert it to a pandas, polars or pyarrow table"
+        ) from None
     except Exception as error:
+        names = list(X.column_names if hasattr(type(X), "column_names") else getattr(X, "columns", []))
+        if len(set(names)) < len(names):  # pandas and pyarrow allow repeated names, narwhals does not
+            _reject_repeated(names)
         raise ValueError(f"X could not be read as a table: {error}") from error
     if isinstance(native, nw.LazyFrame):
         raise TypeError("X is a lazy frame: collect it first, as in X.collect()")
@@ -136,6 +148,8 @@ def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
 
 def _as_array(X: Any) -> NDArray[Any]:
     array = np.asarray(X)
+    if array.dtype.kind == "U" and isinstance(X, list | tuple):
+        array = np.array(X, dtype=object)  # numpy turns numbers and NaN into text when they stand beside text
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: X holds complex numbers")
     if array.ndim != 2:
@@ -179,13 +193,14 @@ def _column_names(frame: nw.DataFrame[Any]) -> tuple[tuple[str, ...], bool]:
 
 
 def _reject_repeated(names: list[Any]) -> None:
-    repeated = sorted({str(name) for name in names if names.count(name) > 1})
+    repeated = sorted(str(name) for name, count in Counter(names).items() if count > 1)
     raise ValueError(f"X has duplicated column names, {_shorten(repeated)}: each column needs a name of its own")
 
 
 def _match_names(names: tuple[str, ...], schema: Schema) -> list[int]:
     where = {name: j for j, name in enumerate(names)}
-    unseen = [name for name in names if name not in schema.names]
+    known = set(schema.names)
+    unseen = [name for name in names if name not in known]
     missing = [name for name in schema.names if name not in where]
     if unseen or missing:
         said = "The feature names should match those that were passed during fit."
@@ -219,19 +234,20 @@ def _read_columns(X: Any) -> tuple[list[_Column] | None, tuple[str, ...], bool]:
     if frame is not None:
         names, named = _column_names(frame)
         _not_empty(len(frame), len(names))
-        return [_frame_column(frame[:, j], names[j]) for j in range(len(names))], names, named
+        columns = [_frame_column(series, name) for series, name in zip(frame.iter_columns(), names, strict=True)]
+        return columns, names, named
     array = _as_array(X)
     names = _positions(array.shape[1])
     if array.dtype.kind != "O":
         return None, names, False
-    columns = [array[:, j] for j in range(array.shape[1])]
-    return [_Column(column, any(isinstance(value, str) for value in column)) for column in columns], names, False
+    cells = [array[:, j] for j in range(array.shape[1])]
+    return [_Column(column, any(isinstance(value, str) for value in column)) for column in cells], names, False
 
 
-def _frame_column(series: nw.Series[Any], name: str) -> _Column:
+def _frame_column(series: Any, name: str) -> _Column:
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
-        plain = not series.null_count() and not dtype.is_decimal()
+        plain = not series.null_count() and not dtype.is_decimal() and dtype not in (nw.Int128, nw.UInt128)
         return _Column(np.asarray((series if plain else series.cast(nw.Float64)).to_numpy()), False)
     if dtype.is_temporal():
         raise TypeError(
@@ -255,10 +271,18 @@ def _encode_columns(columns: list[_Column], schema: Schema) -> Matrix:
 
 def _levels(column: _Column, name: str) -> tuple[Label, ...]:
     try:
-        distinct = [value for value in set(column.values) if not is_missing(value)]
+        distinct = {value for value in set(column.values.tolist()) if not is_missing(value)}
         return tuple(sort_labels([plain_label(value) for value in distinct]))
     except TypeError:
-        raise TypeError(f"column {name!r} mixes text with values that are neither text nor numbers") from None
+        raise _strange_level(column.values, name) from None
+
+
+def _strange_level(values: NDArray[Any], name: str) -> TypeError:
+    example = next(value for value in values if not isinstance(value, _LEVEL) and not is_missing(value))
+    return TypeError(
+        f"column {name!r} holds {example!r} of type {type(example).__name__}: the levels of a categorical column are text, "
+        "numbers or booleans; turn other things into text first, as in column.astype(str)"
+    )
 
 
 class _Codes(dict[Any, float]):
@@ -270,7 +294,10 @@ class _Codes(dict[Any, float]):
 
 def _codes(values: NDArray[Any], levels: Sequence[Label], name: str) -> NDArray[np.float64]:
     table = _Codes({level: float(code) for code, level in enumerate(levels)})
-    codes = np.fromiter(map(table.__getitem__, values.tolist()), np.float64, len(values))
+    try:
+        codes = np.fromiter(map(table.__getitem__, values.tolist()), np.float64, len(values))
+    except TypeError:  # a list or another thing without a hash
+        raise _strange_level(values, name) from None
     lost = [value for value in values[np.isnan(codes)].tolist() if not is_missing(value)]
     if lost:
         _unseen(lost, len(values), levels, name)
@@ -296,17 +323,21 @@ def _unseen(lost: list[Any], n: int, levels: Sequence[Label], name: str) -> None
 def _numbers(column: NDArray[Any], name: str) -> NDArray[np.float64]:
     if column.dtype.kind != "O":
         return np.asarray(column, dtype=np.float64)
-    try:
-        return np.array([np.nan if is_missing(value) else value for value in column], dtype=np.float64)
-    except (TypeError, ValueError):
-        example = next(value for value in column if not isinstance(value, bool | int | float) and not is_missing(value))
-        if isinstance(example, str):
-            raise ValueError(
-                f"column {name!r} held numbers at fit and holds text now, such as {example!r}: pass the same kind of values"
+    numbers = np.empty(len(column))
+    for i, value in enumerate(column):
+        try:
+            numbers[i] = np.nan if is_missing(value) else as_number(value)
+        except (TypeError, ValueError):
+            if isinstance(value, str):
+                raise ValueError(
+                    f"column {name!r} held numbers at fit and holds text now, such as {value!r}: pass the same kind of values"
+                ) from None
+            raise TypeError(
+                f"column {name!r} holds {value!r}: argument must be a string, a number or missing in every cell of a table"
             ) from None
-        raise TypeError(
-            f"column {name!r} holds {example!r}: argument must be a string, a number or missing in every cell of a table"
-        ) from None
+        except OverflowError:
+            raise ValueError(f"column {name!r} holds a number at row {i} that is too large for float64") from None
+    return numbers
 
 
 def _to_matrix(array: NDArray[Any], schema: Schema) -> Matrix:
@@ -316,7 +347,9 @@ def _to_matrix(array: NDArray[Any], schema: Schema) -> Matrix:
 
 
 def _reject_infinite(matrix: Matrix, schema: Schema) -> None:
-    if np.isfinite(matrix.sum()):  # one pass in the common case; a sum can also overflow, so look closer if not
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = matrix.sum()  # one pass in the common case; a sum can also overflow, so look closer if it is not finite
+    if np.isfinite(total):
         return
     infinite = np.isinf(matrix).any(axis=0)
     if infinite.any():

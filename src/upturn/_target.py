@@ -6,6 +6,7 @@ on it: float64 outcomes and weights without NaN, arms as small integers with con
 
 from __future__ import annotations
 
+import reprlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ def pack(y: Any, treatment: Any, sample_weight: Any = None) -> NDArray[np.void]:
     columns = {"y": outcome, "treatment": labels}
     if sample_weight is not None:
         columns["weight"] = _read_weight(sample_weight)
-    _same_length(columns)
+    _same_length({"sample_weight" if name == "weight" else name: column for name, column in columns.items()})
     packed = np.empty(len(outcome), dtype=[(name, column.dtype) for name, column in columns.items()])
     for name, column in columns.items():
         packed[name] = column
@@ -192,12 +193,27 @@ def decode(labels: Sequence[Label], codes: NDArray[Any]) -> NDArray[Any]:
 def _to_numpy(values: Any, name: str) -> NDArray[Any]:
     series = nw.from_native(values, allow_series=True, pass_through=True)
     if isinstance(series, nw.Series):
+        if series.dtype in (nw.Categorical, nw.Enum):  # pyarrow would lose the nulls of a dictionary
+            return _as_objects(series.to_list())
         return np.asarray(series.to_numpy())
     if isinstance(series, nw.DataFrame):
         return np.asarray(series.to_numpy())
+    if isinstance(series, nw.LazyFrame):
+        raise TypeError(f"{name} is a lazy frame: collect it first, as in frame.collect(), and pass its column")
     if hasattr(values, "toarray"):
         raise TypeError(f"{name} is a sparse matrix: expected a dense one-dimensional array")
-    return np.asarray(values)
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, whose mask would be lost: fill it, or drop the masked rows, first")
+    array = np.asarray(values)
+    if array.dtype.kind == "U" and array.ndim == 1 and not all(isinstance(value, str) for value in values):
+        return _as_objects(values)  # numpy made text of a 0 or a NaN that stood beside text in a list
+    return array
+
+
+def _as_objects(values: Sequence[Any]) -> NDArray[Any]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
 
 
 def _as_floats(values: NDArray[Any], name: str) -> NDArray[np.float64]:
@@ -207,20 +223,27 @@ def _as_floats(values: NDArray[Any], name: str) -> NDArray[np.float64]:
         raise ValueError(f"Complex data not supported: {name} holds complex numbers")
     if values.dtype.kind in "mM":
         raise TypeError(f"{name} holds dates or durations: convert them to numbers first")
-    try:
-        if values.dtype.kind == "O":
-            values = np.array([np.nan if is_missing(v) else v for v in values.ravel()], dtype=object).reshape(
-                values.shape
-            )
-        if values.dtype.kind in "US":
-            raise ValueError("text")
+    if values.dtype.kind in "biuf":
         return np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        example = next((v for v in values.ravel() if isinstance(v, str | bytes)), values.ravel()[0])
-        raise ValueError(
-            f"{name} holds {example!r}, which is not a number: expected numbers; for text such as 'yes' and 'no', "
-            f"map it first, as in (column == 'yes').astype(int)"
-        ) from None
+    numbers = np.empty(values.size)
+    for i, value in enumerate(values.ravel().tolist()):
+        try:
+            numbers[i] = np.nan if is_missing(value) else as_number(value)
+        except OverflowError:
+            raise ValueError(f"{name} holds a number too large for float64") from None
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{name} holds {reprlib.repr(value)} at row {i // (values.size // len(values))}, which is not a number: expected numbers; for "
+                "text such as 'yes' and 'no', map it first, as in (column == 'yes').astype(int)"
+            ) from None
+    return numbers.reshape(values.shape)
+
+
+def as_number(value: Any) -> float:
+    """One cell as a float; text is never read as a number."""
+    if isinstance(value, str | bytes):
+        raise TypeError("text")
+    return float(value)
 
 
 def _flat(values: NDArray[Any], name: str) -> NDArray[Any]:
@@ -244,8 +267,8 @@ def _all_finite(values: NDArray[np.float64], name: str, advice: str) -> None:
     finite = np.isfinite(values)
     if finite.all():
         return
-    missing, rows = np.isnan(values), np.flatnonzero(~finite.reshape(len(values), -1).all(axis=1))
-    kind = "NaN (missing)" if missing.any() else "infinite"
+    missing, rows = np.isnan(values[~finite]), np.flatnonzero(~finite.reshape(len(values), -1).all(axis=1))
+    kind = "NaN (missing)" if missing.all() else "NaN or infinite" if missing.any() else "infinite"
     raise ValueError(f"{name} holds {np.sum(~finite)} {kind} value(s), the first at row {rows[0]}: {advice}")
 
 
@@ -285,8 +308,8 @@ def is_missing(value: Any) -> bool:
         return True
     try:
         return bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA has no truth value
-        return True
+    except (TypeError, ValueError):  # pandas.NA has no truth value, nor has an array, which is no missing value
+        return type(value).__name__ == "NAType"
 
 
 def _read_labels(treatment: Any) -> NDArray[Any]:
@@ -303,7 +326,7 @@ def _factorize(labels: NDArray[Any]) -> tuple[list[Any], NDArray[np.uint8]]:
     if labels.dtype.kind in "biu":
         labels = labels.view(np.uint8) if labels.dtype.kind == "b" and labels.dtype.itemsize == 1 else labels
         low, high = int(labels.min()), int(labels.max())
-        if high - low < 4096:
+        if high - low < 4096 and high < 2**63:
             shifted = np.subtract(labels, low, dtype=np.intp, casting="unsafe")
             present = np.flatnonzero(np.bincount(shifted))
             _not_too_many(len(present), labels)

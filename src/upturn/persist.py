@@ -33,16 +33,27 @@ import upturn
 
 FORMAT = 1  # raised when the layout changes; every older format stays readable
 
-# Every class that can be saved, and where it lives.
-REGISTRY = {
-    "ClassTransformation": "upturn.meta",
+# Every class that can be saved, by where it lives.
+_HOMES = {
+    "upturn.boosting": ("UpliftBagging", "UpliftBoosting"),
+    "upturn.features": ("FilterSelector", "UMODLDiscretizer", "UMODLSelector"),
+    "upturn.meta": ("ClassTransformation", "DRLearner", "RLearner", "SLearner", "TLearner", "TreatedOnly", "XLearner"),
+    "upturn.policy": ("UpliftCalibrator",),
+    "upturn.svm": ("DifferentialSVM", "StandardSVM", "SubgroupSVM", "TwoCostSVM", "UpliftSVM", "UpliftSVMCV"),
+    "upturn.trees": ("CTSForest", "UCTSForest", "UpliftForest", "UpliftTree"),
 }
+REGISTRY = {name: home for home, names in _HOMES.items() for name in names}
 
 _DTYPES = {"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"}
 _MEMBER = re.compile(r"manifest\.json|array-\d{5}\.npy|foreign-\d{5}\.skops")
 _MOST_MEMBERS = 20_000
 _LARGEST_MANIFEST = 64 * 2**20
-_LONGEST_HEADER = 4096  # of a .npy member
+# The start of a .npy member as numpy writes it: version 1.0, C order, at most four dimensions. It is matched, not parsed.
+_HEADER = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '([|<][a-z]\d)', 'fortran_order': False, "
+    rb"'shape': \(((?:\d{1,18},? ?){0,4})\), \} *\n",
+    re.DOTALL,
+)
 
 
 class ModelFileError(ValueError):
@@ -56,6 +67,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     manifest = {"format": FORMAT, "upturn": upturn.__version__, "model": tree, "members": writer.digests()}
     members = {"manifest.json": json.dumps(manifest, allow_nan=False).encode(), **writer.members}
     path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"cannot save to {path}: there is no folder {path.parent}; make it first")
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -64,10 +78,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
                     archive.writestr(zipfile.ZipInfo(name), content)  # a fixed date: the same model, the same bytes
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
+        os.chmod(temporary, mode)
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        Path(temporary).unlink(missing_ok=True)
         raise
 
 
@@ -91,17 +105,24 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     ModelFileError
         If the file is damaged, hostile, of an unknown class, or written by a newer format.
     """
+    name, types = os.fspath(path), (trusted,) if isinstance(trusted, str) else tuple(trusted)
+    with open(name, "rb") as file:  # a file that is not there, or may not be read, is the system's own error
+        try:
+            with zipfile.ZipFile(file) as archive:
+                members = _read_members(archive, os.fstat(file.fileno()).st_size)
+        except ModelFileError as error:
+            raise ModelFileError(f"{name}: {error}") from None
+        except Exception as error:  # damage can make zipfile raise nearly anything
+            raise ModelFileError(f"{name} is not a model file, or it is damaged: {error}") from error
     try:
-        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
-            members = _read_members(archive, os.fstat(file.fileno()).st_size)
-        return _Reader(members, tuple(trusted)).model()
+        return _Reader(members, types).model()
     except ModelFileError as error:
-        raise ModelFileError(f"{os.fspath(path)}: {error}") from error.__cause__
-    except (zipfile.BadZipFile, EOFError, UnicodeDecodeError, RecursionError, OverflowError, MemoryError) as error:
-        raise ModelFileError(f"{os.fspath(path)} is not a model file, or it is damaged: {error}") from error
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, NotImplementedError) as error:
-        detail = f"{type(error).__name__}: {error}"
-        raise ModelFileError(f"{os.fspath(path)} does not hold a sound model ({detail})") from error
+        raise ModelFileError(f"{name}: {error}") from error.__cause__
+    except ImportError:  # skops is not installed
+        raise
+    except Exception as error:
+        detail = f"{type(error).__name__}: {str(error)[:300]}"
+        raise ModelFileError(f"{name} does not hold a sound model ({detail})") from error
 
 
 def _umask() -> int:
@@ -141,7 +162,8 @@ class _Writer:
             return [self.encode(item) for item in value]
         if isinstance(value, tuple):
             return {"$tuple": [self.encode(item) for item in value]}
-        if type(value).__name__ in REGISTRY and hasattr(value, "_dump"):
+        if hasattr(value, "_dump"):
+            _registered(value)
             params = {name: self._param(name, item) for name, item in value.get_params(deep=False).items()}
             return {"$model": type(value).__name__, "params": params, "state": self.encode(value._dump())}
         if hasattr(value, "get_params"):
@@ -175,6 +197,14 @@ class _Writer:
         return self._add("foreign-{:05d}.skops", _skops(estimator).dumps(estimator))
 
 
+def _registered(model: Any) -> None:
+    name = type(model).__name__
+    if name not in REGISTRY or getattr(importlib.import_module(REGISTRY[name]), name) is not type(model):
+        raise TypeError(
+            f"{type(model).__module__}.{name} cannot be saved: only upturn's own classes can, no subclasses"
+        )
+
+
 def _skops(what: Any) -> Any:
     try:
         return importlib.import_module("skops.io")
@@ -191,22 +221,29 @@ def _skops(what: Any) -> Any:
 def _read_members(archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
     infos = archive.infolist()
     names = [info.filename for info in infos]
-    if len(names) > _MOST_MEMBERS or len(set(names)) < len(names):
+    for name in names:
+        if not _MEMBER.fullmatch(name):
+            raise ModelFileError(f"unexpected member {name[:80]!r}")
+    _check_sizes(infos, size)
+    if "manifest.json" not in names:
+        raise ModelFileError("not an upturn model: it has no manifest")
+    if archive.getinfo("manifest.json").file_size > _LARGEST_MANIFEST:
+        raise ModelFileError("the manifest is too large")
+    return {name: archive.read(name) for name in names}
+
+
+def _check_sizes(infos: list[zipfile.ZipInfo], size: int) -> None:
+    """Make sure that no member is compressed and that all of them together fit in the file."""
+    names = {info.filename for info in infos}
+    if len(infos) > _MOST_MEMBERS or len(names) < len(infos):
         raise ModelFileError("too many members, or a member twice")
     for info in infos:
-        if not _MEMBER.fullmatch(info.filename):
-            raise ModelFileError(f"unexpected member {info.filename[:80]!r}")
         if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size or info.flag_bits & 1:
             raise ModelFileError(f"member {info.filename!r} is compressed or encrypted")
         if info.file_size > size:
             raise ModelFileError(f"member {info.filename!r} claims {info.file_size:,} bytes in a file of {size:,}")
     if sum(info.file_size for info in infos) > size:
         raise ModelFileError("the members claim more bytes than the file has")
-    if "manifest.json" not in names:
-        raise ModelFileError("not an upturn model: it has no manifest")
-    if archive.getinfo("manifest.json").file_size > _LARGEST_MANIFEST:
-        raise ModelFileError("the manifest is too large")
-    return {name: archive.read(name) for name in names}
 
 
 class _Reader:
@@ -229,9 +266,18 @@ class _Reader:
         if digests != found:
             wrong = sorted(name for name in {*digests, *found} if digests.get(name) != found.get(name))
             raise ModelFileError(f"damaged or exchanged members: {', '.join(map(repr, wrong[:5]))}")
-        if "$model" not in manifest["model"]:
+        if not isinstance(manifest["model"], dict) or "$model" not in manifest["model"]:
             raise ModelFileError("the manifest holds no model")
-        return self.decode(manifest["model"])
+        model = self.decode(manifest["model"])
+        if self._members:
+            raise ModelFileError(f"{len(self._members)} member(s) belong to nothing")
+        return model
+
+    def _take(self, name: Any) -> bytes:
+        """A member, which may be asked for once: a small manifest cannot make many copies of a large array."""
+        if name not in self._members:
+            raise ModelFileError(f"{str(name)[:80]!r} is not there, or is used twice")
+        return self._members.pop(name)
 
     def decode(self, value: Any) -> Any:
         if isinstance(value, list):
@@ -267,27 +313,40 @@ class _Reader:
         return model
 
     def _array(self, name: str) -> NDArray[Any]:
-        buffer = io.BytesIO(self._members[name])
-        if np.lib.format.read_magic(buffer) != (1, 0):
-            raise ModelFileError(f"{name} is not a version 1.0 .npy array")
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(buffer, max_header_size=_LONGEST_HEADER)
-        if dtype.str not in _DTYPES or fortran or len(shape) > 4 or min(shape, default=0) < 0:
-            raise ModelFileError(f"{name} holds an array of a kind that models do not have")
-        content = buffer.getbuffer()[buffer.tell() :]
-        if math.prod(shape) * dtype.itemsize != len(content):
-            raise ModelFileError(f"{name} claims shape {shape} and has {len(content):,} bytes")
-        return np.frombuffer(content, dtype=dtype).reshape(shape).astype(dtype.newbyteorder("="))
+        content = self._take(name)
+        head = _HEADER.match(content)
+        if (
+            head is None
+            or 10 + int.from_bytes(content[8:10], "little") != head.end()
+            or head[1].decode() not in _DTYPES
+        ):
+            raise ModelFileError(f"{name} is not a .npy array of a kind that models have")
+        dtype, shape = np.dtype(head[1].decode()), tuple(int(size) for size in head[2].split(b",") if size.strip())
+        if math.prod(shape) * dtype.itemsize != len(content) - head.end():
+            raise ModelFileError(f"{name} claims shape {shape} and has {len(content) - head.end():,} bytes")
+        if dtype.kind == "b" and content[head.end() :].translate(None, b"\0\1"):
+            raise ModelFileError(f"{name} holds truth values that are neither 0 nor 1")
+        array = np.frombuffer(content, dtype=dtype, offset=head.end()) if math.prod(shape) else np.empty(0, dtype)
+        return array.reshape(shape).astype(dtype.newbyteorder("="))
 
     def _foreign(self, name: str) -> Any:
-        skops, content = _skops("an estimator of another library"), self._members[name]
-        unknown = skops.get_untrusted_types(data=content)
-        refused = sorted(set(unknown) - set(self._trusted))
-        if refused:
-            raise ModelFileError(
-                f"it wants to rebuild types that are not known to be harmless: {', '.join(refused)}; if you trust whoever made "
-                f"the file, pass upturn.load(path, trusted={refused!r})"
-            )
-        return skops.loads(content, trusted=unknown)
+        skops, content = _skops("an estimator of another library"), self._take(name)
+        try:
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                _check_sizes(archive.infolist(), len(content))
+            unknown = skops.get_untrusted_types(data=content)
+            refused = sorted(set(unknown) - set(self._trusted))
+            if not refused:
+                return skops.loads(content, trusted=unknown)
+        except ModelFileError:
+            raise
+        except Exception as error:
+            detail = f"{type(error).__name__}: {str(error)[:300]}"
+            raise ModelFileError(f"the estimator of another library in it cannot be rebuilt ({detail})") from error
+        raise ModelFileError(
+            f"it wants to rebuild types that are not known to be harmless: {', '.join(refused)}; if you trust whoever made "
+            f"the file, pass upturn.load(path, trusted={refused!r})"
+        )
 
 
 def _no_constant(text: str) -> Any:

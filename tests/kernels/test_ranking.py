@@ -1,10 +1,8 @@
 """The walk down a sorted list, against naive twins; these also run without the compiler."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 
-import naive
 from strategies import experiments
 from upturn.kernels import ranking
 from upturn.kernels.sorting import argsort_descending
@@ -31,15 +29,6 @@ def test_running_sums(experiment):
         tops = [(score >= value) & (arm == a) for a in (0, 1)]
         expected.append([total for top in tops for total in (heavy[top].sum(), (heavy * y)[top].sum())])
     np.testing.assert_allclose(table, expected, atol=1e-12)
-
-
-@pytest.mark.parametrize(("code", "twin"), [(ranking.SEPARATE, naive.separate_auuc), (ranking.JOINT, naive.joint_auuc)])
-@given(experiment=experiments(max_rows=12))
-@settings(max_examples=50)
-def test_area(code, twin, experiment):
-    y, score, arm, weight = experiment
-    expected = twin(y, score, arm, np.ones(len(y)) if weight is None else weight)
-    assert ranking.area(code, *arranged(*experiment)) == pytest.approx(expected, abs=1e-12)
 
 
 def test_resampling_draws_every_arm_by_itself_and_is_pure():

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from upturn.kernels._jit import I8_out, U1_out, U4_out, i8, inner, kernel, void
+from upturn.kernels._jit import F8, U1, F8_2_out, F8_out, I8_out, U1_out, U4_out, f8, i8, inner, kernel, void
 
 
 class Rows(NamedTuple):
@@ -35,6 +35,41 @@ ROWS = types.NamedTuple((U4_out, I8_out, U1_out), Rows)
 CELLS = 256  # codes of a feature
 _ONE = np.uint64(1)
 _BYTE = np.uint64(8)
+
+
+@kernel(void, F8, F8, F8_out)
+def outcome_sums(y, weight, out):
+    """Write the sum of the weights, that of weight * |y|, and the largest |y|."""
+    total, heavy, largest = 0.0, 0.0, 0.0
+    for i in range(y.size):
+        size = abs(y[i])
+        total += weight[i]
+        heavy += weight[i] * size
+        largest = max(largest, size)
+    out[0], out[1], out[2] = total, heavy, largest
+
+
+@kernel(void, F8, F8, f8, f8, I8_out)
+def write_pairs(y, weight, weight_scale, scale, words):
+    """Fixed-point words (weight, weight * outcome) of every row.
+
+    The outcome is rounded to its grid before it is multiplied, so an integer weight counts as repeated rows do.
+    """
+    for i in range(y.size):
+        w = weight[i]
+        grid = np.rint(y[i] * scale)
+        words[2 * i] = np.int64(np.rint(w * weight_scale))
+        words[2 * i + 1] = np.int64(grid) * np.int64(w) if w == np.floor(w) else np.int64(np.rint(grid * w))
+
+
+@kernel(void, U1, F8, F8, F8_2_out)
+def arm_sums(arm, y, weight, out):
+    """Write the weight and the weighted outcome of each arm; an empty ``weight`` stands for 1 everywhere."""
+    out[:] = 0.0
+    for i in range(arm.size):
+        w = weight[i] if weight.size > 0 else 1.0
+        out[arm[i], 0] += w
+        out[arm[i], 1] += w * y[i]
 
 
 @inner

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from upturn.kernels import growing, sampling
 from upturn.kernels.criteria import Rules
-from upturn.kernels.histogram import CELLS, Rows
+from upturn.kernels.histogram import CELLS, Rows, arm_sums
 from upturn.kernels.sampling import ESTIMATE, GROW, HALF, HONEST, IN, NODE, ROWS
 from upturn.kernels.splitting import Layout
 from upturn.trees._bins import Bins, Codes
@@ -26,6 +26,7 @@ from upturn.trees._words import encode_outcome
 _HALF_ROLE = np.uint8(4)
 _MOST_KEPT_BYTES = 512 * 2**20  # of histograms kept for subtraction, a tree
 _NO_COPIES = np.empty(0, np.uint8)
+_NO_WEIGHTS = np.empty(0)
 NO_ROWS = Rows(np.empty(0, np.uint32), np.empty(0, np.int64), np.empty(0, np.uint8))
 
 
@@ -164,7 +165,8 @@ class Soil:
     def _gather(self, role: NDArray[np.uint8], copies: NDArray[np.uint8], value: np.uint8) -> Rows:
         n = int(np.count_nonzero(role == value))
         rows = Rows(np.empty(n, np.uint32), np.empty(n * self.layout.n_words, np.int64), np.empty(n, np.uint8))
-        sampling.gather_rows(role, value, copies, self.words, self.layout.n_words, self.arm, *rows)
+        if n > 0:
+            sampling.gather_rows(role, value, copies, self.words, self.layout.n_words, self.arm, *rows)
         return rows
 
     def _count(self, role: NDArray[np.uint8], value: np.uint8) -> NDArray[np.int64]:
@@ -182,8 +184,9 @@ def _arm_means(
     arm: NDArray[np.uint8], n_arms: int, y: NDArray[np.float64], weight: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Weight and mean outcome of each arm."""
-    size = np.bincount(arm, weight, n_arms + 1).astype(np.float64)
-    return size, np.bincount(arm, y if weight is None else weight * y, n_arms + 1) / size
+    sums = np.empty((n_arms + 1, 2))
+    arm_sums(arm, y, _NO_WEIGHTS if weight is None else weight, sums)
+    return sums[:, 0].copy(), sums[:, 1] / sums[:, 0]
 
 
 def _to_nodes(grown: tuple[Any, ...], n_responses: int) -> Nodes:

@@ -156,6 +156,14 @@ class Nodes:
         out /= self.n_trees
         return out
 
+    def decide_on_codes(self, codes: Codes) -> NDArray[np.intp]:
+        """The arm with the largest response, 0 for control, of row-major codes; of a single tree."""
+        leaf = np.empty((len(codes), 1), np.int32)
+        roots, words, set_of, sets = self._packed
+        apply(codes, roots, words, set_of, sets, np.empty(len(codes), np.uint64), leaf)
+        decisions: NDArray[np.intp] = self.value.argmax(axis=1)[leaf[:, 0]]
+        return decisions
+
     def apply(self, bins: Bins, X: Matrix, n_jobs: int | None = None) -> NDArray[np.int32]:
         """Leaf of every row in every tree, counted from the tree's root: shape (n, n_trees)."""
         out = np.empty((len(X), self.n_trees), np.int32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,24 @@ from upturn.kernels import sampling
 from upturn.kernels.sampling import ESTIMATE, GROW, IN, OUT, PRUNE
 from upturn.trees import _export
 from upturn.trees._base import TreeModel, expect, is_number
+from upturn.trees._bins import Codes
 from upturn.trees._draw import draw_tree
 from upturn.trees._growth import Sampling, Soil
 from upturn.trees._prune import prune
 
 _VALIDATION = np.uint8(5)
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """What fits to the same rows under different weights share: the experiment, binned, codes also by row."""
+
+    data: Experiment
+    soil: Soil
+    row_codes: Codes
+    y: NDArray[np.float64]
+    low: float
+    span: float
 
 
 class UpliftTree(TreeModel):
@@ -184,6 +198,19 @@ class UpliftTree(TreeModel):
             leaf = nodes.apply(soil.bins, data.X[held])[:, 0].astype(np.int64)
             nodes = prune(nodes, leaf, data.y[held], data.arm[held], data.weights[held])
         self._keep(soil, nodes, low, span)
+
+    def _prepare(self, data: Experiment) -> _Prepared:
+        some_zero = data.weight is not None and (data.weight == 0.0).any()  # bins are learnt from all rows then
+        soil, low, span = self._soil(replace(data, weight=None) if some_zero else data)
+        y = (data.y - low) / span if span > 0.0 else data.y
+        return _Prepared(data, soil, np.ascontiguousarray(soil.codes.T), y, low, span)
+
+    def _fit_prepared(self, prepared: _Prepared, weight: NDArray[np.float64]) -> None:
+        soil = prepared.soil.reweighted(prepared.y, weight)
+        self._fit_soil(soil, replace(prepared.data, weight=weight), prepared.low, prepared.span)
+
+    def _recommend_prepared(self, prepared: _Prepared) -> NDArray[np.intp]:
+        return self.nodes_.decide_on_codes(prepared.row_codes)
 
     def _hold_out(self, soil: Soil, role: NDArray[np.uint8], seed: np.uint64) -> NDArray[np.int64]:
         """Take validation rows out of the sample, by arm; at least one row of each arm stays on either side."""

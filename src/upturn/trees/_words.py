@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from upturn.kernels.histogram import outcome_sums, write_pairs
 from upturn.kernels.splitting import Layout
 
 _TOP_BIT = 57  # sums stay below 2^57; the bits above are for the copies of a bootstrap (at most 15)
@@ -28,17 +29,11 @@ def encode_outcome(y: NDArray[np.float64], weight: NDArray[np.float64] | None) -
                 words = (y - low).astype(np.int64) + (np.int64(1) << np.int64(shift))
                 return words, Layout(1, shift, 1.0, 1.0, low)
         weight = np.ones(n)
-    words = np.empty((n, 2), np.int64)
-    weight_scale = _scale(float(weight.sum()))
-    words[:, 0] = np.rint(weight * weight_scale)
-    scale = _scale(float((weight * np.abs(y)).sum()), float(np.abs(y).max(initial=0.0)))
-    grid = np.rint(y * scale)
-    whole = weight == np.floor(weight)
-    with np.errstate(invalid="ignore"):
-        words[:, 1] = np.where(
-            whole, grid.astype(np.int64) * weight.astype(np.int64), np.rint(grid * weight).astype(np.int64)
-        )
-    return words.reshape(-1), Layout(2, 0, 1.0 / weight_scale, 1.0 / scale, 0.0)
+    words, sums = np.empty(2 * n, np.int64), np.empty(3)
+    outcome_sums(y, weight, sums)
+    weight_scale, scale = _scale(sums[0]), _scale(sums[1], sums[2])
+    write_pairs(y, weight, weight_scale, scale, words)
+    return words, Layout(2, 0, 1.0 / weight_scale, 1.0 / scale, 0.0)
 
 
 def _scale(*sums: float) -> float:
