@@ -146,7 +146,10 @@ class TreeModel(UpliftEstimator):
         return effect
 
     def _recommend(self, X: Matrix) -> NDArray[np.intp]:
-        return self._predict_response(X).argmax(axis=1)  # the first of equals: control, then the arms in order
+        best: NDArray[np.intp] = self._predict_response(X).argmax(
+            axis=1
+        )  # the first of equals: control, then the arms in order
+        return best
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -142,7 +142,8 @@ class Soil:
     @staticmethod
     def unseen(role: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Mask of the rows that a tree with these roles does not see."""
-        return (role != GROW) & (role != ESTIMATE)
+        unseen: NDArray[np.bool_] = (role != GROW) & (role != ESTIMATE)
+        return unseen
 
     def grow(self, rules: Rules, plan: Sampling, seed: np.uint64, tree: int) -> Nodes:
         """Grow tree number ``tree`` of a forest."""
@@ -177,7 +178,8 @@ class Soil:
     def _share(self, role: NDArray[np.uint8], value: np.uint8, share: float) -> NDArray[np.int64]:
         """A share of the rows of a role in each arm, rounded; at least one row."""
         count = self._count(role, value)
-        return np.minimum(count, np.maximum(1, np.floor(share * count + 0.5).astype(np.int64)))
+        wanted: NDArray[np.int64] = np.minimum(count, np.maximum(1, np.floor(share * count + 0.5).astype(np.int64)))
+        return wanted
 
 
 def _arm_means(
