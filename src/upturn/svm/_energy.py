@@ -68,7 +68,7 @@ def solve(
     state = _Point.at(problem, data, term, w, b)
     hessian = _first_hessian(data, term, w)
     best: MarginSolution | None = None
-    stalled = 0
+    stalled, gap = 0, np.inf
     for outer in range(max_outer):
         H = np.eye(m) if problem.quadratic is None else problem.quadratic
         model = replace(
@@ -79,7 +79,7 @@ def solve(
             + state.energy
             - float(state.slope @ state.w)
             + 0.5 * float(state.w @ hessian @ state.w),
-            tol=problem.tol,
+            tol=max(problem.tol, min(1e-5, 0.03 * gap)),
         )
         proposal = inner(model, data, (state.w, state.b))
         spent += proposal.iterations
