@@ -258,7 +258,7 @@ def deciles(
     table = metrics.decile_table(y, score, treatment, n_bins=n_bins, interval=interval, **options)
     x, observed = table["bin"], 1000 * table["observed"]
     reach = 1000 * (table["high"] - table["low"]) / 2
-    ax.bar(x, observed, color=COLOURS[5], edgecolor=COLOURS[0], width=0.75, label=f"observed, {interval:.0%} interval")
+    ax.bar(x, observed, color="#D6EAF8", edgecolor=COLOURS[0], width=0.75, label=f"observed, {interval:.0%} interval")
     ax.errorbar(x, observed, reach, fmt="none", ecolor="#333333", elinewidth=1.1, capsize=3)
     ax.plot(x, 1000 * table["predicted"], color=COLOURS[1], marker="o", markersize=5, linestyle="--", label="predicted")
     ax.axhline(0, color="#333333", linewidth=0.9)
