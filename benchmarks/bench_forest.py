@@ -73,10 +73,8 @@ def lightgbm_per_tree(lgb, X, y, parameters, repeats, few=3, many=9):
 
 
 def upturn_per_tree(model, soil, binary, repeats, trees=4):
-    from upturn.trees._growth import Sampling
-
-    rules = model._rules(soil, binary)
-    plan = Sampling(bool(model.bootstrap), model.max_samples, model.rho if model.honest else None)
+    plan = model._sampling()
+    rules = model._rules(soil, binary, plan.share)
     grown = [soil.grow(rules, plan, np.uint64(0), tree) for tree in range(trees)]
     (seconds,) = best_of(repeats, lambda: [soil.grow(rules, plan, np.uint64(0), tree) for tree in range(trees)])
     return seconds / trees, np.mean([tree.is_leaf.sum() for tree in grown])

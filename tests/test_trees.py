@@ -129,7 +129,7 @@ def test_weights_are_repeated_rows_and_zero_weights_absent_ones(experiment):
     X, y, treatment = X[:600], y[:600], treatment[:600]
     w = np.random.default_rng(1).integers(0, 3, 600)
     at = np.repeat(np.arange(600), w)
-    tree = UpliftTree(random_state=0, min_samples_leaf=5, max_depth=4)
+    tree = UpliftTree(random_state=0, min_samples_leaf=5, min_samples_arm=3, max_depth=4)
     weighted = tree.fit(X, y, treatment, sample_weight=w).predict(X)
     repeated = tree.fit(X.iloc[at], y[at], treatment[at]).predict(X)
     np.testing.assert_allclose(weighted, repeated, rtol=1e-12)
@@ -149,7 +149,7 @@ def test_out_of_bag_predictions_leave_the_row_out():
     assert own.mean() < 0.8 * out.mean()  # trees that saw the row follow its noise, the others do not
     assert abs(np.corrcoef(forest.oob_response_[np.arange(600), arm], y)[0, 1]) < 0.2
     with pytest.raises(ValueError, match="oob=True needs rows that a tree does not see"):
-        UpliftForest(4, bootstrap=False, oob=True).fit(X, y, arm)
+        UpliftForest(4, max_samples=1.0, oob=True).fit(X, y, arm)
 
 
 def test_variance_of_a_forest():
@@ -320,6 +320,7 @@ def test_odd_experiments(name):
         ({"criterion": "gini"}, "criterion='gini': expected one of 'euclidean', 'kl', 'chi2', 'cts'"),
         ({"max_depth": -1}, "max_depth=-1: expected None or an integer of 0 or more"),
         ({"min_samples_leaf": "many"}, "min_samples_leaf='many': expected a number of 0 or more"),
+        ({"min_samples_arm": "cube"}, "min_samples_arm='cube': expected 'sqrt' or a number of 0 or more"),
         ({"alpha": 0.5}, "alpha=0.5: expected a share of at least 0 and below 0.5"),
         ({"pi": 2}, "pi=2: expected a probability"),
         ({"rho": 1.0}, "rho=1.0: expected a share strictly between"),

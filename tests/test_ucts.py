@@ -191,7 +191,7 @@ def test_presets_follow_the_papers():
     X, y, arm = experiment(500)
     settings = {"criterion": "cts", "normalize": False, "laplace": False, "min_samples_leaf": 1, "min_samples_arm": 0}
     plain = UpliftForest(
-        5, honest=True, bootstrap=False, pi=0.05, alpha=0.1, min_samples_split=100, random_state=1, **settings
+        5, honest=True, max_samples=1.0, pi=0.05, alpha=0.1, min_samples_split=100, random_state=1, **settings
     )
     expected = plain.fit(X, y, arm).predict(X)
     np.testing.assert_array_equal(UCTSForest(5, random_state=1).fit(X, y, arm).predict(X), expected)

@@ -26,7 +26,7 @@ from upturn.kernels._jit import F8, U1, F8_2_out, F8_out, I8_out, U1_out, U4_out
 class Rows(NamedTuple):
     """Rows in node order: which row, what a histogram adds for it, its arm."""
 
-    index: object
+    index: object  # type: ignore[assignment]  # tuples have a method of that name, which nobody calls here
     word: object
     arm: object
 

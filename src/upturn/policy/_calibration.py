@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
-from upturn._nuisance import make_folds
+from upturn._nuisance import make_folds, rows_that_count
 from upturn._run import make_seed, run_parallel
 from upturn._table import Matrix
 from upturn._target import Label, Target, read_target
@@ -138,6 +138,7 @@ class UpliftCalibrator(UpliftEstimator):
         return self
 
     def _fit(self, data: Experiment) -> None:
+        data = rows_that_count(data, self.cv)
         folds = make_folds(data, self.cv, make_seed(self.random_state))
         scores = np.empty((len(data), data.n_arms))
 

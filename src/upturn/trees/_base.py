@@ -31,7 +31,7 @@ class TreeModel(UpliftEstimator):
     max_depth: int | None = None
     min_samples_split: float = 2
     min_samples_leaf: float = 1
-    min_samples_arm: float = 0
+    min_samples_arm: Any = 0
     max_features: Any = None
     alpha: float = 0.0
     pi: float = 0.0
@@ -68,14 +68,16 @@ class TreeModel(UpliftEstimator):
         codes = bins.encode(data.X, self.n_jobs)
         return Soil.prepare(bins, codes, data.arm, data.n_arms, y, data.weight), low, span
 
-    def _rules(self, soil: Soil, binary: bool) -> Rules:
-        """Rules of the kernel from the parameters."""
+    def _rules(self, soil: Soil, binary: bool, share: float = 1.0) -> Rules:
+        """Rules of the kernel from the parameters; a tree is shaped by a ``share`` of the rows."""
         criterion = CRITERIA[self.criterion]
         is_cts = criterion == CTS
         n_features = soil.bins.n_features
         max_features = self._count_features(n_features)
         min_gain = self.min_gain if self.min_gain is not None else (-math.inf if is_cts else 0.0)
         all_features = max_features == n_features and self.pi == 0.0
+        sqrt = isinstance(self.min_samples_arm, str)
+        min_arm = max(10.0, math.sqrt(share * soil.size.min())) if sqrt else float(self.min_samples_arm)
         kept = kept_histograms_fit(len(soil), n_features, len(soil.mean), soil.layout.n_words)
         return Rules(
             criterion=criterion,
@@ -87,7 +89,7 @@ class TreeModel(UpliftEstimator):
             inherit_below=max(float(self.min_samples_split), ANY_WEIGHT) if is_cts else ANY_WEIGHT,
             alpha=float(self.alpha),
             min_leaf=float(self.min_samples_leaf),
-            min_arm=float(self.min_samples_arm),
+            min_arm=min_arm,
             min_gain=float(min_gain),
             max_depth=_DEEPEST if self.max_depth is None else int(self.max_depth),
             max_features=max_features,
@@ -119,8 +121,14 @@ class TreeModel(UpliftEstimator):
         if self.criterion not in CRITERIA:
             raise ValueError(f"criterion={self.criterion!r}: expected one of {', '.join(map(repr, CRITERIA))}")
         expect(self, "max_depth", "None or an integer of 0 or more", lambda v: v is None or (is_whole(v) and v >= 0))
-        for name in ("min_samples_split", "min_samples_leaf", "min_samples_arm", "n_reg"):
+        for name in ("min_samples_split", "min_samples_leaf", "n_reg"):
             expect(self, name, "a number of 0 or more", lambda v: is_number(v) and v >= 0)
+        expect(
+            self,
+            "min_samples_arm",
+            "'sqrt' or a number of 0 or more",
+            lambda v: (isinstance(v, str) and v == "sqrt") or (is_number(v) and v >= 0),
+        )
         expect(self, "alpha", "a share of at least 0 and below 0.5", lambda v: is_number(v) and 0 <= v < 0.5)
         expect(self, "pi", "a probability from 0 to 1", lambda v: is_number(v) and 0 <= v <= 1)
         expect(self, "rho", "a share strictly between 0 and 1", lambda v: is_number(v) and 0 < v < 1)
@@ -138,7 +146,10 @@ class TreeModel(UpliftEstimator):
         return effect
 
     def _recommend(self, X: Matrix) -> NDArray[np.intp]:
-        return self._predict_response(X).argmax(axis=1)  # the first of equals: control, then the arms in order
+        best: NDArray[np.intp] = self._predict_response(X).argmax(
+            axis=1
+        )  # the first of equals: control, then the arms in order
+        return best
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -55,15 +55,14 @@ class Bins:
         """
         n, p = X.shape
         sample = _sample_rows(n)
-        columns = run_parallel(
-            lambda j: (
-                _numeric_edges(X, j, weight, sample, max_bins)
-                if n_levels[j] is None
-                else _level_codes(X[:, j], n_levels[j], weight, max_bins)
-            ),
-            range(p),
-            n_jobs=n_jobs,
-        )
+
+        def learn(j: int) -> NDArray[Any]:
+            levels = n_levels[j]
+            if levels is None:
+                return _numeric_edges(X, j, weight, sample, max_bins)
+            return _level_codes(X[:, j], levels, weight, max_bins)
+
+        columns = run_parallel(learn, range(p), n_jobs=n_jobs)
         edges = np.full((p, MAX_BINS), np.inf)
         level_range = np.full((p, 2), -1, np.int64)
         level_code: list[NDArray[np.int32]] = []

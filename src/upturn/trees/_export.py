@@ -34,7 +34,7 @@ def describe(nodes: Nodes, bins: Bins, schema: Schema, arms: Sequence[Label]) ->
                 "effect": (value[1:] - value[0]).tolist(),
             }
         )
-    for node in np.flatnonzero(~nodes.is_leaf):
+    for node in np.flatnonzero(~nodes.is_leaf).tolist():
         out, left, feature = built[node], int(nodes.left[node]), int(nodes.feature[node])
         out["feature"] = schema.names[feature]
         out["gain"] = float(nodes.gain[node])

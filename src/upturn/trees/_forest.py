@@ -95,9 +95,9 @@ class UpliftForest(TreeModel):
         normalize: bool = False,
         laplace: bool = True,
         max_depth: int | None = None,
-        min_samples_split: float = 50,
-        min_samples_leaf: float = 20,
-        min_samples_arm: float = 10,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_samples_arm: Any = "sqrt",
         max_features: Any = 0.5,
         alpha: float = 0.0,
         pi: float = 0.0,
@@ -105,8 +105,8 @@ class UpliftForest(TreeModel):
         min_gain: float | None = None,
         honest: bool = False,
         rho: float = 0.5,
-        bootstrap: bool = True,
-        max_samples: float = 1.0,
+        bootstrap: bool = False,
+        max_samples: float = 0.5,
         ci_group_size: int = 1,
         oob: bool = False,
         max_bins: int = 255,
@@ -149,10 +149,8 @@ class UpliftForest(TreeModel):
     def _fit(self, data: Experiment) -> None:
         soil, low, span = self._soil(data)
         seed = make_seed(self.random_state)
-        rules = self._rules(soil, span > 0.0)
-        plan = Sampling(
-            bool(self.bootstrap), float(self.max_samples), self.rho if self.honest else None, self.ci_group_size
-        )
+        plan = self._sampling()
+        rules = self._rules(soil, span > 0.0, plan.share)
         trees = run_parallel(
             lambda tree: soil.grow(rules, plan, seed, tree),
             range(self.n_estimators),
@@ -164,6 +162,10 @@ class UpliftForest(TreeModel):
         if self.oob:
             rows = None if data.weight is None or (data.weight > 0.0).all() else np.flatnonzero(data.weight > 0.0)
             self._predict_out_of_bag(soil, plan, seed, len(data), rows)
+
+    def _sampling(self) -> Sampling:
+        rho = float(self.rho) if self.honest else None
+        return Sampling(bool(self.bootstrap), float(self.max_samples), rho, int(self.ci_group_size))
 
     def _predict_out_of_bag(
         self, soil: Soil, plan: Sampling, seed: np.uint64, n: int, rows: NDArray[np.int64] | None

@@ -51,6 +51,11 @@ class Sampling:
     rho: float | None = None
     group_size: int = 1
 
+    @property
+    def share(self) -> float:
+        """Share of an experiment's rows that shape a tree."""
+        return self.fraction * (1.0 if self.rho is None else self.rho) * (0.5 if self.group_size > 1 else 1.0)
+
 
 @dataclass(frozen=True)
 class Soil:
@@ -64,8 +69,8 @@ class Soil:
         Feature-major codes.
     arm : uint8 array of shape (n,)
         0 is control.
-    mean : float64 array of shape (1 + K,)
-        Mean outcome of each arm.
+    size, mean : float64 arrays of shape (1 + K,)
+        Weight and mean outcome of each arm.
     words : int64 array
         What histograms add for each row, read by ``layout``.
     layout : Layout
@@ -75,6 +80,7 @@ class Soil:
     bins: Bins
     codes: Codes
     arm: NDArray[np.uint8]
+    size: NDArray[np.float64]
     mean: NDArray[np.float64]
     words: NDArray[np.int64]
     layout: Layout
@@ -91,12 +97,13 @@ class Soil:
     ) -> Soil:
         """Put binned features and an outcome together; ``n_arms`` counts treatment arms, without control."""
         words, layout = encode_outcome(y, weight)
-        return cls(bins, codes, arm, _arm_means(arm, n_arms, y, weight), words, layout)
+        return cls(bins, codes, arm, *_arm_means(arm, n_arms, y, weight), words, layout)
 
     def reweighted(self, y: NDArray[np.float64], weight: NDArray[np.float64] | None) -> Soil:
         """The same features and arms with other weights or outcomes: what a round of boosting needs."""
         words, layout = encode_outcome(y, weight)
-        return replace(self, mean=_arm_means(self.arm, len(self.mean) - 1, y, weight), words=words, layout=layout)
+        size, mean = _arm_means(self.arm, len(self.mean) - 1, y, weight)
+        return replace(self, size=size, mean=mean, words=words, layout=layout)
 
     def __len__(self) -> int:
         return len(self.arm)
@@ -135,7 +142,8 @@ class Soil:
     @staticmethod
     def unseen(role: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Mask of the rows that a tree with these roles does not see."""
-        return (role != GROW) & (role != ESTIMATE)
+        unseen: NDArray[np.bool_] = (role != GROW) & (role != ESTIMATE)
+        return unseen
 
     def grow(self, rules: Rules, plan: Sampling, seed: np.uint64, tree: int) -> Nodes:
         """Grow tree number ``tree`` of a forest."""
@@ -170,16 +178,17 @@ class Soil:
     def _share(self, role: NDArray[np.uint8], value: np.uint8, share: float) -> NDArray[np.int64]:
         """A share of the rows of a role in each arm, rounded; at least one row."""
         count = self._count(role, value)
-        return np.minimum(count, np.maximum(1, np.floor(share * count + 0.5).astype(np.int64)))
+        wanted: NDArray[np.int64] = np.minimum(count, np.maximum(1, np.floor(share * count + 0.5).astype(np.int64)))
+        return wanted
 
 
 def _arm_means(
     arm: NDArray[np.uint8], n_arms: int, y: NDArray[np.float64], weight: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Weight and mean outcome of each arm."""
     sums = np.empty((n_arms + 1, 2))
     arm_sums(arm, y, _NO_WEIGHTS if weight is None else weight, sums)
-    mean: NDArray[np.float64] = sums[:, 1] / sums[:, 0]
-    return mean
+    return sums[:, 0].copy(), sums[:, 1] / sums[:, 0]
 
 
 def _to_nodes(grown: tuple[Any, ...], n_responses: int) -> Nodes:

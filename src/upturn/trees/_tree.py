@@ -63,8 +63,11 @@ class UpliftTree(TreeModel):
     min_samples_split : float
         A node is a leaf when every arm has fewer rows. For "cts", also the number of rows below which an arm takes its
         parent's estimate.
-    min_samples_leaf, min_samples_arm : float
-        Fewest rows of a leaf, and fewest rows of each arm in it.
+    min_samples_leaf : float
+        Fewest rows of a leaf.
+    min_samples_arm : "sqrt" or float
+        Fewest rows of each arm in a leaf. "sqrt" is the square root of the number of rows that shape the tree in its
+        smallest arm, and at least 10: leaves grow with the experiment, and so does their number.
     max_features : None, "sqrt", int or float
         Features looked at in a node: all, their square root, a number or a share. More are drawn while none of them
         offers an admissible split.
@@ -138,9 +141,9 @@ class UpliftTree(TreeModel):
         normalize: bool = True,
         laplace: bool = True,
         max_depth: int | None = 5,
-        min_samples_split: float = 50,
-        min_samples_leaf: float = 20,
-        min_samples_arm: float = 10,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_samples_arm: Any = "sqrt",
         max_features: Any = None,
         alpha: float = 0.0,
         pi: float = 0.0,
@@ -185,8 +188,8 @@ class UpliftTree(TreeModel):
     def _fit_soil(self, soil: Soil, data: Experiment, low: float, span: float) -> None:
         """Fit on an experiment that is already binned: ``data`` gives the validation rows of pruning."""
         seed = make_seed(self.random_state)
-        rules = self._rules(soil, span > 0.0)
         plan = Sampling(rho=self.rho if self.honest else None)
+        rules = self._rules(soil, span > 0.0, plan.share * (1.0 - self.validation_fraction if self.prune else 1.0))
         role, copies = soil.roles(plan, seed, 0)
         if self.prune:
             held = self._hold_out(soil, role, seed)
