@@ -163,7 +163,9 @@ def main():
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")
-    results = {}
+    saved = args.out / "numbers.json"  # data sets of earlier runs stay in the figures
+    results = {name: tuple(r) for name, r in json.loads(saved.read_text()).items()} if saved.exists() else {}
+    results = {name: (np.array(q), np.array(s), k) for name, (q, s, k) in results.items()}
     for name in args.data:
         X, y, t = load(name)
         print(f"{name}: {X.shape[0]:,} rows, {X.shape[1]} features, treated {t.mean():.2f}, success {y.mean():.3f}")
@@ -179,9 +181,8 @@ def main():
             )
         counts = pd.Series([feature for fold in kept for feature in fold]).value_counts()
         print("  kept by UMODL-FS (folds):", ", ".join(f"{feature} {k}" for feature, k in counts.items()))
-    draw(results, args.out)
-    numbers = {name: {"qini": q.tolist(), "share": s.tolist(), "kept": k} for name, (q, s, k) in results.items()}
-    (args.out / "numbers.json").write_text(json.dumps(numbers))
+        draw(results, args.out)
+        saved.write_text(json.dumps({name: [q.tolist(), s.tolist(), k] for name, (q, s, k) in results.items()}))
 
 
 if __name__ == "__main__":
