@@ -271,7 +271,7 @@ def _encode_columns(columns: list[_Column], schema: Schema) -> Matrix:
 
 def _levels(column: _Column, name: str) -> tuple[Label, ...]:
     try:
-        distinct = {value for value in column.values if not is_missing(value)}
+        distinct = {value for value in set(column.values.tolist()) if not is_missing(value)}
         return tuple(sort_labels([plain_label(value) for value in distinct]))
     except TypeError:
         raise _strange_level(column.values, name) from None

@@ -21,7 +21,6 @@ from upturn.kernels._jit import (
     U4,
     F8_2_out,
     F8_out,
-    I4_out,
     U1_out,
     U4_out,
     f8,
@@ -31,8 +30,7 @@ from upturn.kernels._jit import (
     u8,
     void,
 )
-from upturn.kernels.hashing import BOOTSTRAP, fold
-from upturn.kernels.ranking import _resample
+from upturn.kernels.resampling import count_rows
 
 _STEEPEST = 1.7e308  # of an upgrade that costs nothing
 
@@ -148,10 +146,10 @@ def path_gains(row, before, after, stops, arm, y, weight, gains, effects):
     _walk(row, before, after, stops, arm, y, weight, np.empty(0, np.int32), len(effects), gains, effects)
 
 
-@kernel(void, u8, i8, U4, I8, U4, U1, U1, I8, U1, F8, F8, I4_out, F8_2_out, F8_2_out)
-def bootstrap_path_gains(seed, first, rows, starts, row, before, after, stops, arm, y, weight, counts, gains, effects):
-    """The same for replicates ``first``, ``first + 1``, …, a row of ``gains`` and ``effects`` each, counts being scratch."""
-    base = fold(seed, BOOTSTRAP)
+@kernel(void, u8, i8, U4, I8, U4, U1, U1, I8, U1, F8, F8, F8_2_out, F8_2_out)
+def bootstrap_path_gains(seed, first, rows, starts, row, before, after, stops, arm, y, weight, gains, effects):
+    """The same for replicates ``first``, ``first + 1``, …, a row of ``gains`` and ``effects`` each."""
+    slots, counts = np.empty(len(y), np.uint8), np.empty(len(y), np.int32)
     for r in range(len(gains)):
-        _resample(fold(base, np.uint64(first + r)), rows, starts, counts)
+        count_rows(seed, first + r, rows, starts, slots, counts)
         _walk(row, before, after, stops, arm, y, weight, counts, effects.shape[1], gains[r], effects[r])

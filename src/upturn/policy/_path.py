@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._run import make_seed
+from upturn._run import make_seed, run_parallel
 from upturn._target import Target
 from upturn.kernels.budget import bootstrap_path_gains, path_gains, upgrades
 from upturn.kernels.sorting import argsort_descending
-from upturn.metrics._estimate import bootstrap, rows_by_arm
+from upturn.metrics._estimate import check_replicates, rows_by_stratum
+
+_BLOCK = 25  # replicates of one kernel call
 
 
 @dataclass(frozen=True)
@@ -85,14 +87,14 @@ def measure(
     columns = (path.row, path.before, path.after, np.ascontiguousarray(stops, dtype=np.int64), target.arm, y, weight)
     gains, effects = np.empty(len(stops)), np.empty(target.n_arms)
     path_gains(*columns, gains, effects)
-    rows, starts = rows_by_arm(target)
+    draws = rows_by_stratum(target.arm, target.n_arms + 1)
+    check_replicates(n_bootstrap)
     gain_samples, effect_samples = np.empty((n_bootstrap, len(stops))), np.empty((n_bootstrap, target.n_arms))
     seed = make_seed(random_state)
 
-    def block(first: int, out: NDArray[np.float64]) -> None:
-        part = slice(first, first + len(out))
-        counts = np.empty(len(y), np.int32)
-        bootstrap_path_gains(seed, first, rows, starts, *columns, counts, gain_samples[part], effect_samples[part])
+    def block(first: int) -> None:
+        part = slice(first, first + _BLOCK)
+        bootstrap_path_gains(seed, first, *draws, *columns, gain_samples[part], effect_samples[part])
 
-    bootstrap(block, n_bootstrap, n_jobs)
+    run_parallel(block, range(0, n_bootstrap, _BLOCK), n_jobs=n_jobs)
     return PathGains(gains, effects, gain_samples, effect_samples)

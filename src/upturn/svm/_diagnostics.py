@@ -1,0 +1,176 @@
+"""What the dissertation looks at beside AUUC: neutral shares against the ratio, and how alike two groups' scores are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import column_or_1d
+
+from upturn._table import read_table
+from upturn._target import read_target
+from upturn.base import Experiment
+from upturn.svm._energy import energy, signed_weights
+from upturn.svm._machine import number
+from upturn.svm._uplift import UpliftRows, UpliftSVM
+
+
+def energy_distance(first: Any, second: Any, alpha: float = 1.0, *, weights: tuple[Any, Any] | None = None) -> float:
+    r"""Energy distance between two samples of numbers, in O(n log n).
+
+    .. math:: 2\,E|X - Y|^\alpha - E|X - X'|^\alpha - E|Y - Y'|^\alpha
+
+    It is 0 only for equal distributions. Székely and Rizzo's statistic :math:`e^{(\alpha)}` is this times
+    :math:`n_1 n_2 / (n_1 + n_2)`.
+
+    Parameters
+    ----------
+    first, second : array-like
+        The samples.
+    alpha : float
+        Exponent in [1, 2).
+    weights : pair of array-like, optional
+        Weights of both samples.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Zaniewicz, "Support Vector Machines for Uplift Modeling", 2018, (5.2.1) and (5.2.3).
+
+    Examples
+    --------
+    >>> from upturn.svm import energy_distance
+    >>> energy_distance([0.0, 1.0], [0.0, 1.0])
+    0.0
+    >>> energy_distance([0.0, 0.0], [1.0])
+    2.0
+    """
+    if not 1.0 <= number("alpha", alpha) < 2.0:
+        raise ValueError(f"alpha={alpha!r}: expected an exponent in [1, 2)")
+    samples = [np.asarray(column_or_1d(sample), dtype=np.float64) for sample in (first, second)]
+    for sample in samples:
+        if sample.shape[0] == 0 or not np.isfinite(sample).all():
+            raise ValueError("each sample must hold at least one number, all of them finite")
+    scores = np.concatenate(samples)
+    in_first = np.arange(scores.shape[0]) < samples[0].shape[0]
+    weight = None if weights is None else np.concatenate([np.asarray(w, dtype=np.float64) for w in weights])
+    value, _ = energy(scores, signed_weights(in_first, weight), float(alpha))
+    return max(value, 0.0)
+
+
+@dataclass(frozen=True)
+class ScoreBalance:
+    """How differently a model scores the treatment and the control group (Table 6.5.2).
+
+    Attributes
+    ----------
+    mean_difference : float
+        Mean score of the treatment group minus that of control.
+    ks : float
+        Kolmogorov-Smirnov statistic: the largest difference of the two distribution functions.
+    energy : float
+        Energy distance with exponent 1.
+    score, treated_cdf, control_cdf : arrays
+        The distinct scores in ascending order, and both groups' empirical distribution functions at them.
+    """
+
+    mean_difference: float
+    ks: float
+    energy: float
+    score: NDArray[np.float64]
+    treated_cdf: NDArray[np.float64]
+    control_cdf: NDArray[np.float64]
+
+
+def score_balance(score: Any, treatment: Any, *, sample_weight: Any = None, control: Any = None) -> ScoreBalance:
+    """Compare the distributions of a model's scores in the two groups of an experiment.
+
+    Parameters
+    ----------
+    score : array-like of shape (n,)
+        A model's predictions.
+    treatment : array-like of shape (n,)
+        Labels of two arms.
+    sample_weight : array-like of shape (n,), optional
+        Weights.
+    control : label, optional
+        Which label is control, when its name does not tell.
+
+    Returns
+    -------
+    ScoreBalance
+
+    Examples
+    --------
+    >>> from upturn.svm import score_balance
+    >>> found = score_balance([1.0, 2.0, 3.0, 4.0], [1, 1, 0, 0])
+    >>> found.mean_difference, found.ks
+    (-2.0, 1.0)
+    """
+    values = np.asarray(column_or_1d(score), dtype=np.float64)
+    target = read_target(values, treatment, sample_weight, control=control)
+    if target.n_arms != 1:
+        raise ValueError(f"scores of two groups are compared, and treatment holds the arms {target.labels!r}")
+    treated = target.arm == 1
+    signed = signed_weights(treated, target.weight)
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    last = np.append(ordered[1:] != ordered[:-1], True)
+    above = np.cumsum(np.where(signed > 0, signed, 0.0)[order])[last]
+    below = np.cumsum(np.where(signed < 0, -signed, 0.0)[order])[last]
+    distance, _ = energy(values, signed, 1.0)
+    return ScoreBalance(
+        float(signed @ values), float(np.abs(above - below).max()), max(distance, 0.0), ordered[last], above, below
+    )
+
+
+def sign_shares(model: UpliftSVM, X: Any, y: Any, treatment: Any, ratios: Iterable[float]) -> NDArray[np.float64]:
+    """Shares of rows predicted harmed, unmoved and helped, as C2/C1 grows (Figures 6.3.1 and 6.3.2).
+
+    Parameters
+    ----------
+    model : UpliftSVM
+        Its parameters are used, apart from ``ratio``; it is not changed.
+    X, y, treatment
+        An experiment, as for ``fit``.
+    ratios : sequence of float
+        Values of C2/C1.
+
+    Returns
+    -------
+    array of shape (number of ratios, 3)
+        Shares of the signs -1, 0 and +1, each the mean of the shares in the two groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upturn.svm import UpliftSVM, sign_shares
+    >>> rng = np.random.default_rng(0)
+    >>> X, treatment = rng.normal(size=(300, 2)), rng.integers(0, 2, 300)
+    >>> y = rng.random(300) < 0.5 + 0.4 * treatment * np.tanh(2 * X[:, 0])
+    >>> shares = sign_shares(UpliftSVM(p=2.0), X, y, treatment, [1.0, 2.0, 50.0])
+    >>> bool(shares[0, 1] == 0 and shares[1, 1] > 0.3 and shares[2, 1] > 0.9)
+    True
+    """
+    machine = clone(model)
+    matrix, schema = read_table(X)
+    target = read_target(y, treatment, control=model.control, outcome="binary")
+    data = Experiment(matrix, target.y, target.arm, target.weight, schema, target.n_arms)
+    machine._check(machine.C, 1.0)
+    features = machine._learn_features(data)
+    rows, term, start = UpliftRows(data, machine.group_average), machine._energy_term(data), None
+    shares = []
+    for ratio in ratios:
+        solution = machine._solve_one(features, rows, float(machine.C), float(ratio), term, start)
+        start = (solution.coef, solution.intercepts)
+        sign = ((features @ solution.coef)[:, None] > solution.intercepts).sum(axis=1)
+        groups = [np.bincount(sign[target.arm == arm], minlength=3) / (target.arm == arm).sum() for arm in (0, 1)]
+        shares.append((groups[0] + groups[1]) / 2.0)
+    return np.array(shares)

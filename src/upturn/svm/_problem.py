@@ -1,0 +1,239 @@
+"""What a margin solver is given and what it returns, and the certificate that judges it.
+
+Every machine of this family except SVM-upl is one problem: K parallel hyperplanes (K = 1 for a standard machine,
+2 for an uplift machine) that share w and have an intercept each,
+
+    minimise over w, b:  ½ wᵀHw + fᵀw + Σ_k (e_k b_k + Σ_i cost_ki max(0, 1 - z_i (x_i·w - b_k))^p).
+
+H is the identity, f, e and the constant are 0, unless a solver builds a reduced or a regularised problem of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from upturn.kernels.hinge import hinge_loss
+from upturn.kernels.power import power_loss
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MarginData:
+    """The rows: fixed while a solver works.
+
+    Attributes
+    ----------
+    X : (n, m) C-contiguous
+    z : (n,) labels, -1.0 or +1.0
+    cost : (K, n) positive; the price of one unit of slack of row i at hyperplane k
+    """
+
+    X: Array
+    z: Array
+    cost: Array
+
+    def take(self, rows: NDArray[Any], times: float = 1.0) -> MarginData:
+        """The given rows alone, their costs multiplied by ``times``."""
+        cost = np.ascontiguousarray(self.cost[:, rows])
+        if times != 1.0:
+            cost *= times
+        return MarginData(np.ascontiguousarray(self.X[rows]), np.ascontiguousarray(self.z[rows]), cost)
+
+
+@dataclass(frozen=True)
+class MarginProblem:
+    """What to minimise, and how far.
+
+    ``tol`` is the relative gap (objective - dual bound) / |objective| at which a solver may stop.
+    """
+
+    power: float = 1.0
+    quadratic: Array | None = None  # H, symmetric positive definite
+    linear: Array | None = None  # f
+    plane_linear: Array | None = None  # e
+    constant: float = 0.0
+    intercept: bool = True  # False: every b is 0
+    tol: float = 1e-8
+    max_iter: int = 100
+
+    def regulariser(self, w: Array) -> float:
+        """½ wᵀHw + fᵀw + constant."""
+        Hw = w if self.quadratic is None else self.quadratic @ w
+        value = 0.5 * float(w @ Hw) + self.constant
+        return value if self.linear is None else value + float(self.linear @ w)
+
+    def gradient(self, w: Array) -> Array:
+        """Hw + f."""
+        Hw = w if self.quadratic is None else self.quadratic @ w
+        return np.asarray(Hw if self.linear is None else Hw + self.linear)
+
+    def conjugate(self, u: Array) -> float:
+        """The maximum over w of uᵀw - ½ wᵀHw - fᵀw - constant, the part of w in the dual."""
+        u = u if self.linear is None else u - self.linear
+        inverse = u if self.quadratic is None else cho_solve(cho_factor(self.quadratic), u)
+        return 0.5 * float(u @ inverse) - self.constant
+
+
+@dataclass(frozen=True)
+class MarginSolution:
+    """A minimiser with its proof: ``dual_bound`` is the dual objective at ``alpha``, which is exactly feasible.
+
+    ``intercept_low`` and ``intercept_high`` bound the intercepts that are equally good for this w; ``intercepts``
+    are their midpoints (the finite end where the other is infinite).
+    """
+
+    coef: Array
+    intercepts: Array
+    intercept_low: Array
+    intercept_high: Array
+    alpha: Array = field(repr=False)
+    objective: float
+    dual_bound: float
+    gap: float
+    iterations: int
+    solver: str
+    history: tuple[float, ...] = ()
+
+
+def relative_gap(objective: float, bound: float) -> float:
+    """(objective - bound) / |objective|, and 0 where both are 0. Never divided by max(1, ·): C may be tiny."""
+    difference = max(objective - bound, 0.0)
+    return 0.0 if difference == 0.0 else difference / max(abs(objective), abs(bound))
+
+
+def intercept_interval(edges: Array, cost: Array, target: float, near: float = math.nan) -> tuple[float, float]:
+    """All b that minimise Σ cost·max(0, 1 - z (score - b)) for one hyperplane.
+
+    The slope in b jumps by cost_i at the edge score_i - z_i, from -target = -Σ_{z=-1} cost to Σ_{z=+1} cost, so the
+    minimisers are a weighted quantile of the edges: a point, or the stretch between two edges where the slope is 0.
+    Only the edges around ``near`` are sorted when the quantile is found among them.
+    """
+    total = float(cost.sum())
+    slack = 1e-11 * total
+    if target <= slack:
+        return -math.inf, float(edges.min())
+    if target >= total - slack:
+        return float(edges.max()), math.inf
+    below, close = 0.0, np.abs(edges - near) < 1e-3
+    if edges.shape[0] > 4096 and close.any():
+        below = float(cost[edges <= near - 1e-3].sum())
+        if below < target - slack and target + slack < below + float(cost[close].sum()):
+            edges, cost = edges[close], cost[close]
+        else:
+            below = 0.0
+    order = np.argsort(edges, kind="stable")
+    slope = below + np.cumsum(cost[order])
+    low = int(np.searchsorted(slope, target - slack))
+    high = int(np.searchsorted(slope, target + slack, side="right"))
+    return float(edges[order[low]]), float(edges[order[min(high, order.shape[0] - 1)]])
+
+
+def settle(low: float, high: float) -> float:
+    """One fixed choice from an interval of intercepts: the middle, or the finite end."""
+    if math.isinf(low):
+        return high if math.isfinite(high) else 0.0
+    return low if math.isinf(high) else 0.5 * (low + high)
+
+
+def feasible(alpha: Array, z: Array, cost: Array, power: float, intercept: bool) -> Array:
+    """The multipliers moved into the box and onto Σ z alpha_k = 0, by shrinking the heavier side."""
+    alpha = np.maximum(alpha, 0.0) if power > 1.0 else np.clip(alpha, 0.0, cost)
+    if intercept:
+        positive = z > 0
+        for k in range(alpha.shape[0]):
+            up, down = float(alpha[k, positive].sum()), float(alpha[k, ~positive].sum())
+            if up > down:
+                alpha[k, positive] *= down / up
+            elif down > up:
+                alpha[k, ~positive] *= up / down
+    return alpha
+
+
+def dual_value(problem: MarginProblem, data: MarginData, alpha: Array) -> float:
+    """The dual objective, (3.2.6) for p = 1 and (3.4.13) with its first denominator corrected for p > 1."""
+    u = data.X.T @ (data.z * alpha.sum(axis=0))
+    value = float(alpha.sum()) - problem.conjugate(u)
+    if problem.power > 1.0:
+        p = problem.power
+        ratio = alpha / (p * data.cost)
+        value -= (p - 1.0) / p * float((alpha * ratio ** (1.0 / (p - 1.0))).sum())
+    return value
+
+
+def certified(
+    problem: MarginProblem,
+    data: MarginData,
+    w: Array,
+    b: Array,
+    alpha: Array,
+    iterations: int,
+    solver: str,
+    history: tuple[float, ...] = (),
+) -> MarginSolution:
+    """The solution with the best intercepts for w, its objective, and the bound that alpha proves.
+
+    Only for problems without frozen rows (``plane_linear`` None), where shrinking alpha keeps it in its box.
+    """
+    n_planes = data.cost.shape[0]
+    alpha = feasible(alpha, data.z, data.cost, problem.power, problem.intercept)
+    bound = dual_value(problem, data, alpha)
+    low, high, objective = best_intercepts(problem, data, w, b)
+    # If the minimiser is w = 0, strong convexity puts every point within ½ wᵀw <= objective - bound: then try 0.
+    room = 1.01 * (objective - bound) + 1e-12 * abs(objective)
+    if problem.power == 1.0 and problem.linear is None and 0.0 < problem.regulariser(w) <= room:
+        at_zero = best_intercepts(problem, data, np.zeros_like(w), b)
+        if at_zero[2] <= objective * (1.0 + 1e-15):
+            w = _vanishing(data, w)
+            low, high, objective = best_intercepts(problem, data, w, b) if np.any(w) else at_zero
+    middle = np.array([settle(low[k], high[k]) for k in range(n_planes)])
+    gap = relative_gap(objective, bound)
+    return MarginSolution(w, middle, low, high, alpha, objective, bound, gap, iterations, solver, history)
+
+
+def _vanishing(data: MarginData, w: Array) -> Array:
+    """What is returned where w = 0 is optimal: the direction of w, so short that the scores' range is 1e-9.
+
+    It is as good as 0 to within the tolerance, but it still ranks: a solver that comes to 0 along a smooth path comes
+    from the direction that a smooth loss would take. A w of rounding errors alone is replaced by 0.
+    """
+    spread = float(np.ptp(data.X @ w))
+    return np.zeros_like(w) if spread < 1e-14 else w * (1e-9 / spread)
+
+
+def best_intercepts(problem: MarginProblem, data: MarginData, w: Array, b: Array) -> tuple[Array, Array, float]:
+    """The interval of best intercepts for w, and the objective there."""
+    scores = data.X @ w if np.any(w) else np.zeros(data.z.shape[0])
+    low, high = b.copy(), b.copy()
+    if problem.power == 1.0 and problem.intercept:
+        edges, negative = scores - data.z, data.z < 0
+        for k in range(b.shape[0]):
+            target = float(data.cost[k, negative].sum())
+            low[k], high[k] = intercept_interval(edges, data.cost[k], target, b[k])
+    middle = np.array([settle(low[k], high[k]) for k in range(b.shape[0])])
+    if problem.power == 1.0:
+        loss = hinge_loss(scores, middle, data.z, data.cost)
+    else:
+        loss = power_loss(problem.power, scores, middle, data.z, data.cost)
+    return low, high, problem.regulariser(w) + loss
+
+
+def one_sided(problem: MarginProblem, data: MarginData) -> MarginSolution | None:
+    """The answer when every label is the same (or there is no row): w = 0, and every row on the right side."""
+    if not problem.intercept or problem.linear is not None:
+        return None
+    if data.z.shape[0] and np.any(data.z != data.z[0]):
+        return None
+    n_planes = data.cost.shape[0]
+    positive = bool(data.z.shape[0] == 0 or data.z[0] > 0)
+    low = np.full(n_planes, -math.inf if positive else 1.0)
+    high = np.full(n_planes, -1.0 if positive else math.inf)
+    edge = np.full(n_planes, -1.0 if positive else 1.0)
+    w, alpha = np.zeros(data.X.shape[1]), np.zeros_like(data.cost)
+    return MarginSolution(w, edge, low, high, alpha, problem.constant, problem.constant, 0.0, 0, "one-sided")

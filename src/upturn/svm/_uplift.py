@@ -1,0 +1,297 @@
+"""UpliftSVM: two parallel hyperplanes that split people into helped, unmoved and harmed."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._table import Matrix
+from upturn._target import Label
+from upturn.base import Experiment
+from upturn.svm._energy import EnergyTerm, signed_weights
+from upturn.svm._machine import Machine, number, positive
+from upturn.svm._problem import Array, MarginSolution
+
+
+class UpliftSVM(Machine):
+    r"""Uplift support vector machine: L1, Lp, and Székely-regularised.
+
+    With :math:`z_i = y_i` in the treatment group and :math:`-y_i` in control (:math:`y_i = \pm 1`), two parallel
+    hyperplanes :math:`H_k: \langle w, x\rangle = b_k` minimise
+
+    .. math::
+        \tfrac12 \|w\|^2 + \sum_{i=1}^n \left( U_{i1}\,\xi_{i1}^p + U_{i2}\,\xi_{i2}^p \right) + C_3\,S(w), \qquad
+        \xi_{ik} = \max(0,\; 1 - z_i(\langle w, x_i\rangle - b_k)),
+
+    where :math:`U_{i1} = C_1` if :math:`z_i = +1` and :math:`C_2` otherwise, :math:`U_{i2}` the other way round,
+    :math:`C_1` = ``C``, :math:`C_2` = ``ratio`` · ``C`` and :math:`C_3` = ``balance``. A row above both hyperplanes is
+    predicted to be helped, one below both to be harmed, one between them to be unmoved. A larger ``ratio`` moves the
+    hyperplanes apart: the model becomes more careful. S is the energy distance between the scores of the two groups;
+    it makes the model treat a biased assignment of treatments with suspicion.
+
+    Every fit carries its proof: ``dual_gap_`` is a relative duality gap, at most ``tol``. With ``balance > 0`` the
+    problem is not convex, and the gap proves a stationary point instead.
+
+    Parameters
+    ----------
+    C : float
+        Penalty of a row on the wrong side of one hyperplane.
+    ratio : float or "auto"
+        :math:`C_2/C_1`, at least 1. With 1 the hyperplanes coincide. "auto" looks for the ratio that leaves the share
+        ``neutral`` of the training rows between the hyperplanes.
+    p : float
+        Exponent of the slacks: 1, or from 1.05 to 10. For p = 1 the share of neutral predictions can jump between
+        none and all as ``ratio`` grows; for p > 1 it changes smoothly.
+    kernel : {"linear", "rbf", "poly", "precomputed"}
+        With "precomputed", X is the matrix of kernel values against the training rows.
+    balance : float
+        Weight of the energy distance, 0 or more.
+    alpha : float
+        Exponent of the energy distance, in [1, 2).
+    group_average : bool
+        Whether slacks are averaged within each group, so that both groups count the same; the penalties are then
+        divided by the groups' sizes.
+    standardize : bool
+        Whether columns are centred and scaled to unit variance first.
+    neutral : float, optional
+        Share of rows to leave neutral, for ``ratio="auto"``; 0.3 if not given.
+    gamma : float or "scale"
+        Of the kernels rbf, exp(-γ‖x - x'‖²), and poly, (γ x·x' + coef0)^degree.
+    degree, coef0 : float
+        Of the kernel poly.
+    n_components : int, optional
+        Number of landmarks for a kernel. By default every row up to 3,000 of them (the exact machine), 500 above
+        (Nyström's approximation).
+    solver : {"auto", "asgd", "dcd"}
+        "auto" takes the exact solver for the problem. "asgd" (averaged stochastic gradient descent, for ``balance``)
+        and "dcd" (dual coordinate descent, for p = 1 without ``balance``) are the dissertation's own, kept for
+        comparison: they stop after ``max_iter`` passes and report the gap they reached.
+    tol : float
+        Relative duality gap to reach.
+    max_iter : int
+        Most iterations of an inner solver.
+    random_state : int, RandomState, Generator or None
+        Draws the landmarks and the order of the stochastic solvers.
+    control : label, optional
+        Which label is control, when its name does not tell.
+
+    Attributes
+    ----------
+    coef_, coef_names_ : array of shape (q,), list of str
+        w in the units of the user's columns; categorical columns have a coefficient per level. Linear kernel only.
+    intercepts_ : array of shape (2,)
+        :math:`b_1 \ge b_2`, in the same units.
+    intercept_intervals_ : array of shape (2, 2)
+        The intercepts that are equally good for this w. ``intercepts_`` are the midpoints, or the finite end of an
+        interval that reaches to infinity.
+    ratio_ : float
+        The ratio used.
+    support_ : array of int
+        Rows that w is made of.
+    objective_, dual_bound_, dual_gap_, n_iter_, solver_
+        The value reached, the bound that proves it, their relative difference, the iterations and the solver.
+    control_, arms_ : label, list of labels
+
+    Notes
+    -----
+    ``predict`` returns :math:`\langle w, x\rangle - (b_1 + b_2)/2`, a ranking score rather than an effect.
+    ``recommend`` treats the rows above :math:`b_1`. With ``ratio=1`` the machine is a standard SVM with penalty 2C on
+    the class-transformed labels z. If all labels z are equal, w is 0 and every row is on that side.
+
+    References
+    ----------
+    Zaniewicz, "Support Vector Machines for Uplift Modeling", 2018, chapters 3 to 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upturn.svm import UpliftSVM
+    >>> rng = np.random.default_rng(0)
+    >>> X, treatment = rng.normal(size=(2000, 2)), rng.integers(0, 2, 2000)
+    >>> y = rng.random(2000) < 0.5 + 0.4 * treatment * np.tanh(2 * X[:, 0])
+    >>> model = UpliftSVM(p=2.0, ratio=1.5).fit(X, y, treatment)
+    >>> model.predict_sign([[2.0, 0.0], [0.0, 0.0], [-2.0, 0.0]])
+    array([ 1,  0, -1])
+    >>> model.dual_gap_ <= 1e-8
+    True
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        ratio: float | Literal["auto"] = 1.0,
+        p: float = 1.0,
+        kernel: str = "linear",
+        balance: float = 0.0,
+        alpha: float = 1.1,
+        group_average: bool = False,
+        standardize: bool = True,
+        *,
+        neutral: float | None = None,
+        gamma: float | str = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        n_components: int | None = None,
+        solver: str = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 100,
+        random_state: Any = None,
+        control: Label | None = None,
+    ) -> None:
+        self.C = C
+        self.ratio = ratio
+        self.p = p
+        self.kernel = kernel
+        self.balance = balance
+        self.alpha = alpha
+        self.group_average = group_average
+        self.standardize = standardize
+        self.neutral = neutral
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_components = n_components
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.control = control
+
+    def predict_sign(self, X: Any) -> NDArray[np.int64]:
+        """The effect's sign, (3.1.2): +1 above both hyperplanes, -1 on or below both, 0 between them."""
+        return self._signs(self._decision(self._encode(X)))
+
+    def _signs(self, decision: Array) -> NDArray[np.int64]:
+        return np.asarray((decision[:, None] > self._b).sum(axis=1) - 1, dtype=np.int64)
+
+    def _recommend(self, X: Matrix) -> NDArray[np.intp]:
+        return (self._signs(self._decision(X)) > 0).astype(np.intp)
+
+    def _check(self, C: Any, ratio: Any, neutral: Any = None) -> None:
+        self._check_common(C)
+        check_ratio(ratio, neutral)
+        if number("balance", self.balance) < 0.0:
+            raise ValueError(f"balance={self.balance!r}: expected 0 (no energy term) or a positive weight")
+        if not 1.0 <= number("alpha", self.alpha) < 2.0:
+            raise ValueError(
+                f"alpha={self.alpha!r}: the energy distance's exponent lies in [1, 2); at 2 it would see only the means, "
+                "below 1 it cannot be minimised reliably"
+            )
+        if self.solver not in ("auto", "asgd", "dcd"):
+            raise ValueError(f"solver={self.solver!r}: expected 'auto', 'asgd' or 'dcd'")
+        if self.solver == "dcd" and (self.p != 1.0 or self.balance > 0.0):
+            raise ValueError("solver='dcd' solves p=1 without balance only: use solver='auto'")
+        if self.solver == "asgd" and self.p != 1.0:
+            raise ValueError("solver='asgd' solves p=1 only: use solver='auto'")
+
+    def _fit(self, data: Experiment) -> None:
+        self._check(self.C, self.ratio, self.neutral)
+        features = self._learn_features(data)
+        rows, energy = UpliftRows(data, self.group_average), self._energy_term(data)
+        if self.ratio == "auto":
+            solution, self.ratio_ = self._search_ratio(features, rows, energy)
+        else:
+            self.ratio_ = float(self.ratio)
+            solution = self._solve_one(features, rows, float(self.C), self.ratio_, energy, None)
+        self._adopt(solution, np.arange(len(data)), data)
+
+    def _energy_term(self, data: Experiment) -> EnergyTerm | None:
+        if self.balance == 0.0:
+            return None
+        return EnergyTerm(signed_weights(data.arm == 1, data.weight), float(self.alpha), float(self.balance))
+
+    def _solve_one(
+        self,
+        features: Array,
+        rows: UpliftRows,
+        C: float,
+        ratio: float,
+        energy: EnergyTerm | None,
+        start: tuple[Array, Array] | None,
+    ) -> MarginSolution:
+        cost = rows.cost(C, ratio)
+        if self.solver == "auto":
+            return self._solve(features, rows.z, cost, energy, start)
+        from upturn.svm import _stochastic
+
+        return _stochastic.solve(
+            self.solver, features, rows.z, cost, energy, int(self.max_iter), self.tol, self.random_state
+        )
+
+    def _search_ratio(
+        self, features: Array, rows: UpliftRows, energy: EnergyTerm | None
+    ) -> tuple[MarginSolution, float]:
+        """Bracket and bisect log(ratio): the neutral share grows with the ratio. The nearest share seen wins."""
+        wanted = 0.3 if self.neutral is None else float(self.neutral)
+        start: tuple[Array, Array] | None = None
+        best: tuple[float, MarginSolution, float] | None = None
+
+        def neutral_share(log_ratio: float) -> float:
+            nonlocal start, best
+            ratio = float(np.exp(log_ratio))
+            solution = self._solve_one(features, rows, float(self.C), ratio, energy, start)
+            start = (solution.coef, solution.intercepts)
+            above = ((features @ solution.coef)[:, None] > solution.intercepts).sum(axis=1)
+            share = float(np.average(above == 1, weights=rows.weight))
+            if best is None or abs(share - wanted) < best[0]:
+                best = (abs(share - wanted), solution, ratio)
+            return share
+
+        low, high, top = 0.0, float(np.log(1.5)), float(np.log(1e4))
+        if neutral_share(low) < wanted:
+            while neutral_share(high) < wanted and high < top:
+                low, high = high, min(2.0 * high, top)
+            while high - low > 1e-5 and best is not None and best[0] > 0.5 / rows.z.shape[0]:
+                middle = 0.5 * (low + high)
+                if neutral_share(middle) < wanted:
+                    low = middle
+                else:
+                    high = middle
+        assert best is not None
+        return best[1], best[2]
+
+    def _get_state(self) -> dict[str, Any]:
+        return {**super()._get_state(), "ratio": self.ratio_}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        super()._set_state(state)
+        if self._b.shape != (2,):
+            raise ValueError("an uplift machine has two hyperplanes")
+        self.ratio_ = positive("ratio", state["ratio"])
+
+
+class UpliftRows:
+    """The labels z of (3.2.1) and the price of a slack for each row, apart from C and the ratio."""
+
+    def __init__(self, data: Experiment, group_average: bool) -> None:
+        treated = data.arm == 1
+        self.z = np.where((data.y > 0) == treated, 1.0, -1.0)
+        self.weight = data.weights
+        self._price = self.weight.copy()
+        if group_average:
+            for group in (treated, ~treated):
+                self._price[group] /= self._price[group].sum()
+
+    def cost(self, C: float, ratio: float) -> Array:
+        """U of (3.2.7)-(3.2.8): C at the row's own hyperplane, ratio·C at the other."""
+        own = np.stack([self.z > 0, self.z < 0])
+        return np.ascontiguousarray(np.where(own, C, ratio * C) * self._price)
+
+
+def check_ratio(ratio: Any, neutral: Any) -> None:
+    """Raise unless ratio and neutral make sense."""
+    if isinstance(ratio, str):
+        if ratio != "auto":
+            raise ValueError(f"ratio={ratio!r}: expected a number of at least 1, or 'auto'")
+    elif number("ratio", ratio) < 1.0:
+        raise ValueError(
+            f"ratio={ratio!r}: C2/C1 must be at least 1, or the hyperplanes change sides (Lemma 3.3.1); ratio=1 gives no "
+            "neutral predictions, larger ones more"
+        )
+    if neutral is not None:
+        if ratio != "auto":
+            raise ValueError(f"neutral={neutral!r} asks for a share of neutral predictions: it needs ratio='auto'")
+        if not 0.0 < number("neutral", neutral) < 1.0:
+            raise ValueError(f"neutral={neutral!r}: expected a share strictly between 0 and 1")

@@ -1,0 +1,386 @@
+"""Margin solvers: every answer carries a proof, and the proof is checked with formulas written from the papers."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from naive_svm import KINDS, dual, energy_sum, margin_problem, pair_sum, primal
+from upturn.svm import _band, _energy, _interior, _newton, _pairwise
+from upturn.svm._energy import EnergyTerm, signed_weights
+from upturn.svm._problem import MarginData, MarginProblem, intercept_interval
+from upturn.svm._solve import solve
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "svm.json").read_text())
+
+
+@pytest.mark.parametrize("power", [1.0, 1.05, 1.2, 1.5, 2.0, 4.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_objective_and_dual_bound_prove_each_other(kind, power):
+    """Weak duality: the multipliers are exactly feasible, so objective - dual >= 0, and it is within 1e-8."""
+    for seed in range(4):
+        for planes in (1, 2):
+            data = margin_problem(seed, kind, planes=planes)
+            found = solve(MarginProblem(power=power), data)
+            above, below = primal(data, found.coef, found.intercepts, power), dual(data, found.alpha, power)
+            assert above - below <= 1.001e-8 * abs(above)
+            assert above - below >= -1e-9 * abs(above)
+            assert found.objective == pytest.approx(above, rel=1e-9, abs=1e-12)
+            assert found.gap <= 1e-8
+
+
+@pytest.mark.parametrize("row", GOLDEN, ids=lambda row: f"{row['kind']}-{row['seed']}-{row['power']}")
+def test_agrees_with_clarabel(row):
+    """Answers of a general conic solver; benchmarks/make_svm_golden.py made them."""
+    data = margin_problem(row["seed"], row["kind"])
+    found = solve(MarginProblem(power=row["power"]), data)
+    assert found.objective == pytest.approx(row["objective"], rel=1e-7)
+    w = np.array(row["w"])
+    # strong convexity: ½ ‖w - w*‖² is at most the sum of both solvers' gaps
+    assert np.linalg.norm(found.coef - w) <= np.sqrt(2 * 4e-7 * row["objective"]) + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "ratio", "lean"), [(13000, 4, 1.1, 1.0), (20000, 12, 1.3, 0.5), (9000, 3, 1.0, 2.0)]
+)
+def test_band_finds_what_the_interior_point_finds(n, m, ratio, lean):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, m))
+    z = np.where(rng.random(n) < 1 / (1 + np.exp(-lean * X[:, 0] - 0.2)), 1.0, -1.0)
+    order = np.argsort(z, kind="stable")  # sorted by label: samples must not depend on the order of the rows
+    X, z = np.ascontiguousarray(X[order]), z[order]
+    data = MarginData(X, z, np.stack([np.where(z > 0, 1.0, ratio), np.where(z > 0, ratio, 1.0)]))
+    by_band, by_all = _band.solve(MarginProblem(), data), _interior.solve(MarginProblem(), data)
+    assert by_band.solver == "band"
+    assert by_band.gap <= 1e-8
+    assert by_band.objective == pytest.approx(by_all.objective, rel=2e-8)
+    near = (by_all.coef * 1.01, by_all.intercepts + 0.01)
+    warm = _band.solve(MarginProblem(), data, near)
+    assert warm.objective == pytest.approx(by_all.objective, rel=2e-8)
+    assert warm.iterations < by_band.iterations
+
+
+def test_band_falls_back_when_everything_is_on_a_margin():
+    """w = 0: half of all rows sit exactly on a margin, so no band is narrow."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(4500, 3)), 2, axis=0)
+    z = np.tile([1.0, -1.0], 4500)
+    data = MarginData(X, z, np.ones((2, 9000)))
+    found = _band.solve(MarginProblem(), data)
+    assert found.gap <= 1e-8
+    assert np.ptp(X @ found.coef) <= 1.01e-9
+
+
+def test_where_w_is_0_the_vanishing_w_still_ranks():
+    """Labels that differ too little for w to leave 0 (Lemma 3.4.2): the direction is the one that p = 2 takes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 4))
+    z = np.where(rng.random(1500) < 1 / (1 + np.exp(-0.3 - 0.15 * X[:, 0] + 0.1 * X[:, 1])), 1.0, -1.0)
+    found = solve(MarginProblem(), MarginData(X, z, np.ones((1, 1500))))
+    assert found.gap <= 1e-8
+    assert np.ptp(X @ found.coef) == pytest.approx(1e-9)
+    smooth = solve(MarginProblem(power=2.0), MarginData(X, z, np.ones((1, 1500))))
+    cosine = found.coef @ smooth.coef / np.linalg.norm(found.coef) / np.linalg.norm(smooth.coef)
+    assert cosine > 0.95
+
+
+def test_general_quadratic_and_linear_terms():
+    """½ wᵀHw + fᵀw is the plain problem in other coordinates: w = L⁻ᵀ v with H = L Lᵀ, and a shifted optimum."""
+    data = margin_problem(3, "plain", n=60, m=4)
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(4, 4))
+    H = A @ A.T + np.eye(4)
+    L = np.linalg.cholesky(H)
+    moved = MarginData(np.ascontiguousarray(np.linalg.solve(L, data.X.T).T), data.z, data.cost)
+    plain = solve(MarginProblem(), moved)
+    for power, other in ((1.0, plain), (2.0, solve(MarginProblem(power=2.0), moved))):
+        found = solve(MarginProblem(power=power, quadratic=H), data)
+        assert found.objective == pytest.approx(other.objective, rel=1e-7)
+        np.testing.assert_allclose(L.T @ found.coef, other.coef, atol=1e-3 * np.abs(other.coef).max())
+    f = rng.normal(size=4)
+    for power in (1.0, 1.1, 2.0):
+        problem = MarginProblem(power=power, linear=f)
+        found = solve(problem, data)
+        assert found.gap <= 1e-8
+        for _ in range(20):
+            w = found.coef + 0.05 * rng.normal(size=4)
+            assert primal(data, w, found.intercepts, power) + f @ w >= found.dual_bound
+
+
+@given(st.integers(0, 10_000))
+def test_intercept_interval_holds_all_minimisers(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 12))
+    scores, z = rng.integers(-4, 5, n) / 2.0, rng.choice([-1.0, 1.0], n)
+    cost = rng.integers(1, 4, n).astype(float)
+    low, high = intercept_interval(scores - z, cost, float(cost[z < 0].sum()))
+
+    def loss(b):
+        return float((cost * np.maximum(0.0, 1.0 - z * (scores - b))).sum())
+
+    grid = np.linspace(-8, 8, 129)
+    values = np.array([loss(b) for b in grid])
+    best = grid[values <= values.min() + 1e-9]
+    inside = (grid >= low - 1e-9) & (grid <= high + 1e-9)
+    assert set(best) == set(grid[inside])
+
+
+@given(st.integers(0, 300))
+def test_lemma_3_3_1_first_intercept_is_the_larger(seed):
+    data = margin_problem(seed, KINDS[seed % len(KINDS)])
+    for power in (1.0, 1.5):
+        found = solve(MarginProblem(power=power), data)
+        assert found.intercepts[0] >= found.intercepts[1] - 1e-6 * max(1.0, np.abs(found.intercepts).max())
+
+
+def uplift_data(X, z, C, ratio):
+    return MarginData(X, z, C * np.stack([np.where(z > 0, 1.0, ratio), np.where(z > 0, ratio, 1.0)]))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_lemma_3_3_2_a_large_ratio_leaves_no_second_penalty(seed):
+    base = margin_problem(seed, "plain")
+    n_up, n_down = (base.z > 0).sum(), (base.z < 0).sum()
+    data = uplift_data(base.X, base.z, 1.0, 1.1 * max(n_up, n_down))
+    found = solve(MarginProblem(), data)
+    scores = data.X @ found.coef
+    slack = np.maximum(0.0, 1.0 - data.z * (scores - found.intercepts[:, None]))
+    expensive = np.concatenate([slack[0, data.z < 0], slack[1, data.z > 0]])
+    assert expensive.max() <= 1e-5
+    # for p > 1 the law of the slacks is smooth, so they only tend to 0 as the ratio grows
+    sizes = []
+    for ratio in (1.0, 1e2, 1e4, 1e6):
+        wide = uplift_data(base.X, base.z, 1.0, ratio)
+        found = solve(MarginProblem(power=2.0), wide)
+        slack = np.maximum(0.0, 1.0 - wide.z * (wide.X @ found.coef - found.intercepts[:, None]))
+        sizes.append(np.concatenate([slack[0, wide.z < 0], slack[1, wide.z > 0]]).max())
+    assert sizes[0] > sizes[1] > sizes[2] > sizes[3]
+    assert sizes[3] < 1e-3
+
+
+@pytest.mark.parametrize("power", [1.0, 1.2, 2.0])
+def test_lemma_3_3_3_equal_penalties_give_one_hyperplane(power):
+    for seed in range(5):
+        base = margin_problem(seed, "plain")
+        found = solve(MarginProblem(power=power), uplift_data(base.X, base.z, 1.0, 1.0))
+        assert found.intercepts[0] == pytest.approx(found.intercepts[1], abs=1e-7)
+
+
+@given(st.integers(0, 10_000), st.floats(0.0, 1.0), st.floats(1.0, 3.0))
+def test_theorem_3_1_1_the_loss_bounds_the_true_uplift_loss(seed, rho, ratio):
+    """(3.1.10), the objective's slacks divided by C1, row by row, for any w and b1 >= b2 and u in {-1, 0, 1}."""
+    rng = np.random.default_rng(seed)
+    score, b = rng.normal(), np.sort(rng.normal(size=2))[::-1]
+    treated, y = rng.random() < 0.5, int(rng.random() < 0.5)
+    z = 1.0 if (y == 1) == treated else -1.0
+    first, second = (max(0.0, 1.0 - z * (score - b[k])) for k in range(2))
+    bound = first + ratio * second if z > 0 else ratio * first + second
+    a = int(score > b[0]) + int(score > b[1]) - 1
+    for other in (0, 1):
+        u = y - other if treated else other - y
+        loss = -u if a == 1 else u if a == -1 else (0.0 if u == 0 else rho)
+        assert loss <= bound + 1e-12
+
+
+def overlapping(n_each=30):
+    """Every x three times with z = +1 and twice with z = -1: nothing to learn, so w = 0 (Lemma 3.4.2, corrected)."""
+    x = np.random.default_rng(0).normal(size=(n_each, 2))
+    X = np.repeat(x, 5, axis=0)
+    return X, np.tile([1.0, 1.0, 1.0, -1.0, -1.0], n_each)
+
+
+def test_lemma_3_4_1_the_neutral_share_jumps_for_p_1():
+    X, z = overlapping()
+    at = solve(MarginProblem(), uplift_data(X, z, 1.0, 1.5))  # C2/C1 = |z = +1| / |z = -1|
+    assert not at.coef.any()
+    np.testing.assert_allclose([at.intercept_low[0], at.intercept_high[0]], [-1.0, 1.0])
+    below, above = (solve(MarginProblem(), uplift_data(X, z, 1.0, 1.5 + d)) for d in (-1e-3, 1e-3))
+
+    def neutral(found):
+        return float(np.mean((X @ found.coef <= found.intercepts[0]) & (X @ found.coef > found.intercepts[1])))
+
+    assert neutral(below) == 0.0
+    assert neutral(above) == 1.0
+
+
+def test_lp_is_smooth_where_l1_jumps():
+    """Around the jump, b1 - b2 of p = 2 moves continuously with the ratio; that of p = 1 leaps from 0 to 2."""
+    X, z = overlapping()
+    ratios = np.linspace(1.4, 1.6, 41)
+    widths = {}
+    for power in (1.0, 2.0):
+        found = [solve(MarginProblem(power=power), uplift_data(X, z, 1.0, r)) for r in ratios]
+        widths[power] = np.diff([f.intercepts[0] - f.intercepts[1] for f in found])
+    assert np.abs(widths[1.0]).max() > 0.9
+    assert np.abs(widths[2.0]).max() < 0.01
+
+
+def energy_problem(seed, n=80, m=3, C=1.0, ratio=1.3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m))
+    treated = rng.random(n) < 1 / (1 + np.exp(-1.5 * X[:, 0]))
+    y = rng.random(n) < 1 / (1 + np.exp(-(X[:, 1] + treated * X[:, 2])))
+    z = np.where(y == treated, 1.0, -1.0)
+    size = np.where(treated, treated.sum(), (~treated).sum())
+    data = uplift_data(X, z, C, ratio)
+    return MarginData(X, z, data.cost / size), treated
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.1, 1.5])
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_energy_solver_reaches_a_minimum(alpha, power):
+    """The objective is (5.2.2) computed naively; nothing near the answer is lower."""
+    data, treated = energy_problem(1)
+    term = EnergyTerm(signed_weights(treated), alpha, 2.0)
+    found = solve(MarginProblem(power=power), data, term)
+    assert found.gap <= 1e-8
+
+    def objective(w, b):
+        return primal(data, w, b, power) + 2.0 * energy_sum(data.X @ w, treated, np.ones(len(treated)), alpha)[0]
+
+    reached = objective(found.coef, found.intercepts)
+    assert found.objective == pytest.approx(reached, rel=1e-9)
+    rng = np.random.default_rng(0)
+    for size in (1e-1, 1e-2, 1e-3):
+        for _ in range(15):
+            w, b = found.coef + size * rng.normal(size=3), found.intercepts + size * rng.normal(size=2)
+            assert objective(w, b) >= reached * (1 - 1e-8)
+
+
+def test_energy_slope_equals_the_pair_sum():
+    data, treated = energy_problem(2)
+    weight = np.random.default_rng(0).exponential(size=len(treated))
+    for alpha in (1.0, 1.1, 1.5):
+        scores = data.X @ np.array([1.0, -0.5, 0.3])
+        value, slope = _energy.energy(scores, signed_weights(treated, weight), alpha)
+        naive_value, naive_slope = energy_sum(scores, treated, weight, alpha)
+        assert value == pytest.approx(naive_value, rel=1e-10)
+        np.testing.assert_allclose(slope, naive_slope, atol=1e-12)
+
+
+def test_energy_solver_without_weight_is_the_plain_solver():
+    data, treated = energy_problem(3)
+    plain = solve(MarginProblem(), data)
+    assert solve(MarginProblem(), data, EnergyTerm(signed_weights(treated), 1.1, 0.0)).objective == plain.objective
+    tiny = solve(MarginProblem(), data, EnergyTerm(signed_weights(treated), 1.1, 1e-9))
+    assert tiny.objective == pytest.approx(plain.objective, rel=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lemmas_5_2_1_to_5_2_3(seed):
+    """With the energy term: b1 >= b2; a large ratio leaves no second penalty; equal penalties, one hyperplane."""
+    data, treated = energy_problem(seed, ratio=1.4)
+    term = EnergyTerm(signed_weights(treated), 1.1, 1.0)
+    found = solve(MarginProblem(), data, term)
+    assert found.intercepts[0] >= found.intercepts[1]
+
+    data, treated = energy_problem(seed, ratio=1.0)
+    found = solve(MarginProblem(), data, term)
+    assert found.intercepts[0] == pytest.approx(found.intercepts[1], abs=1e-7)
+
+    data, treated = energy_problem(seed, ratio=200.0)
+    found = solve(MarginProblem(), data, term)
+    slack = np.maximum(0.0, 1.0 - data.z * (data.X @ found.coef - found.intercepts[:, None]))
+    assert np.concatenate([slack[0, data.z < 0], slack[1, data.z > 0]]).max() <= 1e-5
+
+
+def pair_problem(seed, n=40, m=3, C=0.05):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m))
+    kind = rng.integers(0, 4, n)
+    groups = (
+        _pairwise.PairGroup(np.flatnonzero(kind == 0), np.flatnonzero(kind == 1), C),
+        _pairwise.PairGroup(np.flatnonzero(kind == 2), np.flatnonzero(kind == 3), 1.7 * C),
+    )
+    return _pairwise.PairData(X, rng.uniform(0.5, 2.0, n), groups)
+
+
+def naive_pairs(data, w):
+    scores = data.X @ w
+    total, slope = 0.0, np.zeros(len(scores))
+    for group in data.groups:
+        loss, part = pair_sum(scores, group.high, group.low, data.weight)
+        total, slope = total + group.price * loss, slope + group.price * part
+    return 0.5 * float(w @ w) + total, w + data.X.T @ slope
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pairwise_objective_and_gradient_equal_the_pair_sum(seed):
+    data = pair_problem(seed)
+    w = np.random.default_rng(seed).normal(size=3)
+    value, slope = _pairwise.objective(data, w)
+    naive_value, naive_slope = naive_pairs(data, w)
+    assert value == pytest.approx(naive_value, rel=1e-12)
+    np.testing.assert_allclose(slope, naive_slope, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "C"), [(40, 0.05), (40, 50.0), (300, 1e-4), (300, 1.0)])
+def test_pairwise_solver_is_optimal(n, C):
+    """As a margin problem with one row a pair and no intercept it has the same optimum; and the gap is proved."""
+    data = pair_problem(5, n=n, C=C)
+    found = _pairwise.solve(data)
+    assert found.gap <= 1e-8
+    assert found.objective >= found.dual_bound * (1 - 1e-12)
+    assert found.objective == pytest.approx(_pairwise.objective(data, found.coef)[0], rel=1e-12)
+    rows, cost = [], []
+    for group in data.groups:
+        for i in group.high:
+            rows.append(data.X[i] - data.X[group.low])
+            cost.append(group.price * data.weight[i] * data.weight[group.low])
+    X, cost = np.concatenate(rows), np.concatenate(cost)[None]
+    pairs = _interior.solve(MarginProblem(intercept=False), MarginData(X, np.ones(len(X)), cost))
+    assert pairs.gap <= 1e-8
+    assert found.objective == pytest.approx(pairs.objective, rel=2e-8)
+
+
+def test_pairwise_solver_freezes_far_pairs():
+    """With room for only some pairs in the interior point, the answer and its proof are the same."""
+    data = pair_problem(6, n=200, C=0.5)
+    everything = _pairwise.solve(data)
+    some = _pairwise._by_pairs(data, everything.coef * 1.05, 1e-8, 1500, 0)
+    assert some.gap <= 1e-8
+    assert some.objective == pytest.approx(everything.objective, rel=2e-8)
+
+
+def test_pairwise_without_pairs():
+    data = _pairwise.PairData(np.ones((3, 2)), np.ones(3), (_pairwise.PairGroup(np.arange(3), np.arange(0), 1.0),))
+    assert not _pairwise.solve(data).coef.any()
+
+
+def test_newton_and_interior_point_agree_for_p_above_1():
+    for seed in range(4):
+        data = margin_problem(seed, "plain")
+        for power in (1.2, 1.5, 2.0):
+            problem = MarginProblem(power=power)
+            by_newton, by_interior = _newton.solve(problem, data), _newton.primal_dual(problem, data)
+            assert by_newton.solver == "newton"
+            assert by_newton.objective == pytest.approx(by_interior.objective, rel=2e-8)
+
+
+def test_rows_without_cost_do_not_matter():
+    data = margin_problem(1, "plain", n=50, m=3)
+    cost = data.cost.copy()
+    cost[:, 40:] = 0.0
+    found = solve(MarginProblem(), MarginData(data.X, data.z, cost))
+    fewer = solve(MarginProblem(), data.take(np.arange(40)))
+    np.testing.assert_allclose(found.coef, fewer.coef)
+    assert found.alpha.shape == (2, 50)
+    assert not found.alpha[:, 40:].any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_compiled_loop_takes_the_same_steps(kind, monkeypatch):
+    """Small problems run in one compiled call: the same iterates as the driver in Python."""
+    data = margin_problem(2, kind)
+    if kind == "one-sided":
+        pytest.skip("solved without iterating")
+    small = _interior.run(MarginProblem(), data, 1e-7)
+    monkeypatch.setattr(_interior, "TINY", 0)
+    large = _interior.run(MarginProblem(), data, 1e-7)
+    assert abs(small.iterations - large.iterations) <= 1
+    k = min(small.iterations, large.iterations) // 2
+    np.testing.assert_allclose(small.history[:k], large.history[:k], rtol=1e-5)
+    assert primal(data, small.w, small.b) == pytest.approx(primal(data, large.w, large.b), rel=1e-6)
