@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from upturn.policy import GainCurve, Overlap, Table
+from upturn.metrics import Table
+from upturn.policy import GainCurve, Overlap
 
 
 def _axes(ax: Any) -> Any:
@@ -68,13 +69,13 @@ def plot_calibration(table: Table, *, ax: Any = None) -> Any:
         x, effect = table["predicted"][mine], table["effect"][mine]
         margin = np.abs(np.vstack([effect - table["low"][mine], table["high"][mine] - effect]))
         drawn = ax.errorbar(x, effect, yerr=margin, fmt="o", capsize=3, label=f"{arm}")
-        if "calibrated" in table:
+        if "calibrated" in table.columns:
             ax.plot(x, table["calibrated"][mine], "-", color=drawn[0].get_color(), label=f"{arm}, calibrated")
     low, high = np.nanmin(table["predicted"]), np.nanmax(table["predicted"])
     ax.plot([low, high], [low, high], "--", color="grey", zorder=0)
     ax.axhline(0, color="grey", linewidth=0.5, zorder=0)
     ax.set(xlabel="predicted effect, or score", ylabel="measured effect", title="Calibration")
-    if len(arms) > 1 or "calibrated" in table:
+    if len(arms) > 1 or "calibrated" in table.columns:
         ax.legend(frameon=False)
     return ax
 

@@ -203,7 +203,7 @@ def test_four_groups_and_what_can_be_known():
     assert groups.to_frame().shape == (4, 8)
     money = four_groups(100 * response, margin=5)
     np.testing.assert_array_equal(money.group, groups.group)
-    assert "at least" not in money.summary
+    assert "at least" not in money.summary.columns
     assert "bounds" not in repr(money)
 
 
