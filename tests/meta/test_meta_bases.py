@@ -76,7 +76,7 @@ def test_levels_without_rows_in_a_part_count_as_missing_and_many_levels_are_pool
 
 BASES = {
     "default": (None, None),
-    "logistic": (LogisticRegression(), None),
+    "logistic": (LogisticRegression(max_iter=1000), None),
     "linear": (LinearRegression(), LinearRegression()),
     "double SVM": (LinearSVC(), None),
     "forest": (RandomForestRegressor(5, random_state=0), RandomForestRegressor(5, random_state=0)),
@@ -94,7 +94,7 @@ def campaign(n=400, arms=1, seed=0, binary=True):
     labels = np.array(["control", "mail", "call"])[: arms + 1]
     t = rng.choice(labels, n)
     lift = 0.4 * (t == "mail") * (X["region"] == "n") + 0.2 * (t == "call")
-    y = rng.random(n) < 0.3 + lift if binary else lift + rng.normal(size=n)
+    y = rng.random(n) < 0.3 + lift if binary else 5 * lift + rng.normal(size=n)
     return X, y.astype(float).to_numpy(), t
 
 
@@ -171,7 +171,7 @@ def test_weights_count_and_zero_leaves_a_row_out(name):
 
 def test_two_values_other_than_zero_and_one_keep_their_scale():
     X, y, t = campaign(500)
-    for base in (None, LogisticRegression()):
+    for base in (None, LogisticRegression(max_iter=1000)):
         plain = TLearner(base, random_state=0).fit(X, y, t)
         scaled = TLearner(base, random_state=0).fit(X, 5 + 20 * y, t)
         np.testing.assert_allclose(scaled.predict(X), 20 * plain.predict(X))

@@ -16,9 +16,9 @@ from upturn._run import make_seed, run_parallel
 from upturn._table import Matrix
 from upturn._target import Label, Target, read_target
 from upturn.base import Experiment, UpliftEstimator
+from upturn.metrics import Table
 from upturn.metrics._estimate import check_level
 from upturn.metrics._ranked import read_ranked
-from upturn.policy._rows import Table
 
 _COLUMNS = {"arm", "rows", "predicted", "effect", "se", "low", "high", "calibrated"}
 Knots = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -164,7 +164,7 @@ class UpliftCalibrator(UpliftEstimator):
         target = Target(data.y, data.arm, data.weight, 0, list(range(1, data.n_arms + 1)))
         table = _table(target, scores, self.n_bins, 0.95)
         table["calibrated"] = _bin_means(target, scores, self._map(scores), self.n_bins)
-        self._columns = {name: np.array(column) for name, column in table.items()}
+        self._columns: dict[str, Any] = {name: np.array(column) for name, column in table.items()}
 
     @property
     def table_(self) -> Table:
