@@ -39,10 +39,10 @@ def test_dr_and_r_beat_t_on_confounded_data():
 
 def test_dr_needs_only_one_of_its_two_models_to_be_right():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(20_000, 2))
-    t = (rng.random(20_000) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
-    curved = X[:, 0] + 0.7 * t + 2 * np.maximum(X[:, 0], 0) ** 2 + rng.normal(size=20_000)
-    straight = X[:, 0] + 0.7 * t + rng.normal(size=20_000)
+    X = rng.normal(size=(60_000, 2))
+    t = (rng.random(60_000) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
+    curved = X[:, 0] + 0.7 * t + 2 * np.maximum(X[:, 0], 0) ** 2 + rng.normal(size=60_000)
+    straight = X[:, 0] + 0.7 * t + rng.normal(size=60_000)
     wrong_outcome = DRLearner(LinearRegression(), clip=0.001, cv=2, random_state=0).fit(X, curved, t)
     wrong_propensity = DRLearner(LinearRegression(), propensity="share", cv=2, random_state=0).fit(X, straight, t)
     both_wrong = DRLearner(LinearRegression(), propensity="share", cv=2, random_state=0).fit(X, curved, t)
