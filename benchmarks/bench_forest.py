@@ -217,7 +217,7 @@ def size_of_criteo() -> None:
     say("f", seconds_for_50_trees_on_2_threads=float(out[0]), peak_gib=float(out[1]), leaves=float(out[2]))
 
 
-def quality() -> None:
+def quality(trees: int) -> None:
     from upturn.trees import UCTSForest, UpliftForest
 
     X, y, arm, _ = one_arm(100_000, 20, 1)
@@ -233,31 +233,31 @@ def quality() -> None:
         ("upturn", UpliftForest(200, random_state=0)),
         ("upturn_ucts", UCTSForest(200, random_state=0)),
     ):
-        start = time.perf_counter()
+        start = time.process_time()
         model.fit(X, y, arm)
-        report(name, time.perf_counter() - start, model.predict(fresh))
+        report(name, time.process_time() - start, model.predict(fresh))
     ydf = rival("ydf")
     if ydf:
         ydf.verbose(0)
-        learner, data = ydf_learner(ydf, X, y, arm, 200, 16)
-        start = time.perf_counter()
+        learner, data = ydf_learner(ydf, X, y, arm, trees, 16)
+        start = time.process_time()
         fitted = learner.train(data)
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         report("ydf", seconds, fitted.predict({f"x{j}": fresh[:, j].astype(np.float32) for j in range(20)}))
     if rival("causalml"):
         from causalml.inference.tree import CausalRandomForestRegressor
 
-        forest = CausalRandomForestRegressor(n_estimators=50, n_jobs=2, random_state=0, min_samples_leaf=50)
-        start = time.perf_counter()
+        forest = CausalRandomForestRegressor(n_estimators=trees, n_jobs=1, random_state=0, min_samples_leaf=50)
+        start = time.process_time()
         forest.fit(X, treatment=arm, y=y.astype(float))
-        report("causalml_causal_forest", time.perf_counter() - start, forest.predict(fresh))
+        report("causalml_causal_forest", time.process_time() - start, forest.predict(fresh))
     if rival("econml"):
         from econml.grf import CausalForest
 
-        forest = CausalForest(n_estimators=100, random_state=0, n_jobs=2)
-        start = time.perf_counter()
+        forest = CausalForest(n_estimators=trees, random_state=0, n_jobs=1)
+        start = time.process_time()
         forest.fit(X, arm[:, None], y.astype(float))
-        report("econml_causal_forest", time.perf_counter() - start, forest.predict(fresh))
+        report("econml_causal_forest", time.process_time() - start, forest.predict(fresh))
 
 
 def start_up() -> None:
@@ -286,6 +286,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", default="a,b,c,d,e,f,quality,start")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--trees", type=int, default=200, help="of every forest in the quality case; a multiple of 4")
     parser.add_argument("--json")
     options = parser.parse_args()
     cases = {
@@ -295,7 +296,7 @@ def main() -> None:
         "d": lambda: against_ydf(options.repeats),
         "e": lambda: prediction(options.repeats),
         "f": size_of_criteo,
-        "quality": quality,
+        "quality": lambda: quality(options.trees),
         "start": start_up,
     }
     for name in options.only.split(","):

@@ -1,6 +1,6 @@
 """UMODL beside kuplift, in one run: time, and the cost of what was found, on the same criterion (equation 2) for both.
 
-    python benchmarks/bench_umodl.py [--quick] [--parts feature table sort breaks] [--json FILE]
+    python benchmarks/bench_umodl.py [--quick] [--sizes 1000 ...] [--parts feature table sort breaks] [--json FILE]
 
 Times are CPU seconds (the least of a few), of one thread unless said otherwise.
 
@@ -224,7 +224,7 @@ def breaks():
         "noise only": (rng.normal(size=2000), t, rng.integers(0, 2, 2000)),
         "fewer than 1,000 distinct values": (np.round(x, 1), t, y),
         "NaN in X": (np.where(rng.random(2000) < 0.1, np.nan, x), t, y),
-        "three arms": (x, rng.integers(0, 3, 2000), y),
+        "three arms": (x, np.where(t == 1, rng.integers(1, 3, 2000), 0), y),
         "real-valued y": (x, t, rng.normal(size=2000)),
     }
     for name, (a, b, c) in cases.items():
@@ -258,12 +258,13 @@ def attempt(function):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="up to 10,000 rows")
+    parser.add_argument("--sizes", nargs="+", type=int, default=[1000, 10_000, 100_000, 1_000_000])
     parser.add_argument("--parts", nargs="+", default=["feature", "table", "sort", "breaks"])
     parser.add_argument("--json", help="write the numbers there, too")
     args = parser.parse_args()
     UMODLDiscretizer().fit(draw("crenel .8", 5000)[0][:, None], *draw("crenel .8", 5000)[:0:-1])  # compile
     if "feature" in args.parts:
-        one_feature((1000, 10_000) if args.quick else (1000, 10_000, 100_000, 1_000_000))
+        one_feature([n for n in args.sizes if n <= 10_000 or not args.quick])
     if "table" in args.parts:
         table()
     if "sort" in args.parts and not args.quick:

@@ -150,7 +150,8 @@ def fast_cuts(points: Points, n_arms: int, n_classes: int, prior: Floats) -> Cut
         cuts = _search_near(points, cuts, backbone, reach, around, n_arms, n_classes, prior)
     if len(cuts) > 2:
         cuts = _search_band(points, cuts, n_arms, n_classes, prior)
-    found = [polish(points, start, n_arms, n_classes, prior) for start in (cuts, greedy)]
+    starts = [cuts] if np.array_equal(cuts, greedy) else [cuts, greedy]
+    found = [polish(points, start, n_arms, n_classes, prior) for start in starts]
     return min(found, key=lambda cuts: _total(points, cuts, n_arms, n_classes, prior))
 
 
