@@ -87,6 +87,7 @@ def summary(results):
             lines[job] = {
                 "against": fastest,
                 "times_faster": rivals[fastest]["seconds"] / found["upturn"]["seconds"],
+                "times_less_processor_time": rivals[fastest]["cpu_seconds"] / found["upturn"]["cpu_seconds"],
                 "share_of_memory": found["upturn"]["extra_bytes"] / max(1, rivals[fastest]["extra_bytes"]),
             }
     return lines

@@ -1,6 +1,6 @@
 """UMODL beside kuplift, in one run: time, and the cost of what was found, on the same criterion (equation 2) for both.
 
-    python benchmarks/bench_umodl.py [--quick] [--json FILE]
+    python benchmarks/bench_umodl.py [--quick] [--sizes 1000 ...] [--parts feature table sort breaks] [--json FILE]
 
 Times are CPU seconds (the least of a few), of one thread unless said otherwise.
 
@@ -181,7 +181,7 @@ def table(n=10_000, p=36):
     X = rng.normal(size=(n, p))
     logit = -1 + X[:, :4].sum(axis=1) * 0.5 + t * (0.3 + X[:, 4] - X[:, 5] ** 2 + np.sin(3 * X[:, 6]))
     y = (rng.random(n) < 1 / (1 + np.exp(-logit))).astype(int)
-    print(f"\na table of {p} features x {n:,} rows: CPU seconds")
+    print(f"a table of {p} features x {n:,} rows: CPU seconds")
     one, model = least_time(5, UMODLDiscretizer().fit, X, y, t)
     wall1, _ = least_time(5, UMODLDiscretizer().fit, X, y, t, clock=time.perf_counter)
     wall2, _ = least_time(5, UMODLDiscretizer(n_jobs=2).fit, X, y, t, clock=time.perf_counter)
@@ -205,7 +205,7 @@ def table(n=10_000, p=36):
 
 
 def many_rows(n):
-    print(f"\n{n:,} rows of one feature: CPU seconds")
+    print(f"{n:,} rows of one feature: CPU seconds")
     for pattern in ("crenel .8", "continuous", "noise"):
         x, t, y = draw(pattern, n)
         argsort, _ = least_time(2, np.argsort, x)
@@ -217,14 +217,14 @@ def many_rows(n):
 
 
 def breaks():
-    print("\nwhere kuplift breaks")
+    print("where kuplift breaks")
     rng = np.random.default_rng(0)
     x, t, y = draw("crenel .8", 2000)
     cases = {
         "noise only": (rng.normal(size=2000), t, rng.integers(0, 2, 2000)),
         "fewer than 1,000 distinct values": (np.round(x, 1), t, y),
         "NaN in X": (np.where(rng.random(2000) < 0.1, np.nan, x), t, y),
-        "three arms": (x, rng.integers(0, 3, 2000), y),
+        "three arms": (x, np.where(t == 1, rng.integers(1, 3, 2000), 0), y),
         "real-valued y": (x, t, rng.normal(size=2000)),
     }
     for name, (a, b, c) in cases.items():
@@ -258,14 +258,19 @@ def attempt(function):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="up to 10,000 rows")
+    parser.add_argument("--sizes", nargs="+", type=int, default=[1000, 10_000, 100_000, 1_000_000])
+    parser.add_argument("--parts", nargs="+", default=["feature", "table", "sort", "breaks"])
     parser.add_argument("--json", help="write the numbers there, too")
     args = parser.parse_args()
     UMODLDiscretizer().fit(draw("crenel .8", 5000)[0][:, None], *draw("crenel .8", 5000)[:0:-1])  # compile
-    one_feature((1000, 10_000) if args.quick else (1000, 10_000, 100_000, 1_000_000))
-    table()
-    if not args.quick:
+    if "feature" in args.parts:
+        one_feature([n for n in args.sizes if n <= 10_000 or not args.quick])
+    if "table" in args.parts:
+        table()
+    if "sort" in args.parts and not args.quick:
         many_rows(10_000_000)
-    breaks()
+    if "breaks" in args.parts:
+        breaks()
     if args.json:
         with open(args.json, "w") as file:
             json.dump(ROWS, file, indent=1)

@@ -73,6 +73,8 @@ def main():
     guess = np.random.default_rng(0).normal(size=both.shape)
     ax = plot.modified_uplift_curves(y2, {"forest": both, "guessing": guess}, t2, **options)
     save(ax, "modified_uplift")
+    for name, chosen in {"forest": both, "guessing": guess}.items():
+        print(name, "everybody mailed:", round(metrics.modified_uplift_curve(y2, chosen, t2).y[-1], 4))
 
     cv = RepeatedUpliftSplit(16, random_state=0)
     quick = {

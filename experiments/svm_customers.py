@@ -10,6 +10,7 @@ chosen by inner cross-validation on the training folds.
 from __future__ import annotations
 
 import argparse
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -76,6 +77,7 @@ def best(candidates, X, y, t, seed):
 
 
 def main():
+    warnings.filterwarnings("ignore", message=".*not seen at fit.*")
     parser = argparse.ArgumentParser()
     parser.add_argument("--networks", type=int, default=5)
     parser.add_argument("--rows", type=int, default=10_000)

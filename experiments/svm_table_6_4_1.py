@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import time
+import warnings
 
 import numpy as np
 from svm_data import burn, hillstrom_women, hodg, uci, veteran
@@ -32,6 +33,7 @@ def load(name):
 
 
 def main():
+    warnings.filterwarnings("ignore", message=".*not seen at fit.*")
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeats", type=int, default=128)
     parser.add_argument("--only")

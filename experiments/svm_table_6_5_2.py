@@ -9,6 +9,7 @@ by inverse propensity (logistic regression on all rows, unclipped).
 from __future__ import annotations
 
 import argparse
+import warnings
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -29,6 +30,7 @@ BALANCES = [0.0, 0.01, 0.1, 1.0, 10.0, 100.0]
 
 
 def main():
+    warnings.filterwarnings("ignore", message=".*not seen at fit.*")
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--plain", action="store_true", help="without standardisation")
@@ -43,7 +45,7 @@ def main():
         scores = np.empty((len(BALANCES), len(y)))
         for train, test in UpliftKFold(10, random_state=repeat).split(X, y, t):
             for k, balance in enumerate(BALANCES):
-                model = UpliftSVM(C=1.0, balance=balance, group_average=True, standardize=not options.plain)
+                model = UpliftSVM(balance=balance, group_average=True, standardize=not options.plain, tol=1e-6)
                 model.fit(X.iloc[train], y[train], t[train])
                 scores[k, test] = model.predict(X.iloc[test])
         for k in range(len(BALANCES)):

@@ -2,6 +2,8 @@
 
     UPTURN_DATA=... python experiments/umodl_selection.py [--out FOLDER] [--data zenodo criteo simulated]
 
+(`--data` with no name draws what earlier runs left in the folder.)
+
 To each data set 0, 10, ..., 100 columns of standard normal noise are added. In each of ten folds, stratified on arm and
 outcome, every selector is fitted on the training part; the filters keep as many features as UMODL-FS does (at least
 one). With the features kept, a T-learner with logistic regression and an X-learner with linear regression are fitted
@@ -144,13 +146,19 @@ def draw(results, out):
     axes[0, 0].legend(fontsize=8)
     fig.savefig(out / "figure6_qini.png", dpi=110)
     plt.close(fig)
-    fig, axes = plt.subplots(1, len(names), figsize=(5 * len(names), 4), layout="constrained", squeeze=False)
+    fig, axes = plt.subplots(2, len(names), figsize=(5 * len(names), 7.5), layout="constrained", squeeze=False)
     for j, name in enumerate(names):
-        _, share, _ = results[name]
+        _, share, kept = results[name]
+        n_kept = np.maximum(
+            [len(fold) for fold in kept], 1
+        )  # UMODL-FS keeps no noise, so it is the same for every variant
         for m, method in enumerate(METHODS):
-            axes[0, j].plot(NOISE[1:], 100 * share[m, 1:].mean(axis=1), marker=".", label=method,
-                            linewidth=2.2 if m == 0 else 1.1)  # fmt: skip
-        axes[0, j].set(title=name, xlabel="added noise features", ylabel="% of them selected", ylim=(-1, None))
+            width = 2.2 if m == 0 else 1.1
+            among = (share[m, 1:] * NOISE[1:, None] / n_kept).mean(axis=1)
+            axes[0, j].plot(NOISE[1:], 100 * among, marker=".", label=method, linewidth=width)
+            axes[1, j].plot(NOISE[1:], 100 * share[m, 1:].mean(axis=1), marker=".", label=method, linewidth=width)
+        axes[0, j].set(title=name, xlabel="added noise features", ylabel="% of the kept features that are noise")
+        axes[1, j].set(xlabel="added noise features", ylabel="% of the noise features that are kept")
     axes[0, 0].legend(fontsize=8)
     fig.savefig(out / "figure7_noise.png", dpi=110)
     plt.close(fig)
@@ -158,12 +166,14 @@ def draw(results, out):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", nargs="+", default=["zenodo", "criteo", "simulated"])
+    parser.add_argument("--data", nargs="*", default=["zenodo", "criteo", "simulated"])
     parser.add_argument("--out", type=Path, default=Path("results/umodl_selection"))
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")
-    results = {}
+    saved = args.out / "numbers.json"  # data sets of earlier runs stay in the figures
+    results = {name: tuple(r) for name, r in json.loads(saved.read_text()).items()} if saved.exists() else {}
+    results = {name: (np.array(q), np.array(s), k) for name, (q, s, k) in results.items()}
     for name in args.data:
         X, y, t = load(name)
         print(f"{name}: {X.shape[0]:,} rows, {X.shape[1]} features, treated {t.mean():.2f}, success {y.mean():.3f}")
@@ -179,9 +189,8 @@ def main():
             )
         counts = pd.Series([feature for fold in kept for feature in fold]).value_counts()
         print("  kept by UMODL-FS (folds):", ", ".join(f"{feature} {k}" for feature, k in counts.items()))
+        saved.write_text(json.dumps({name: [q.tolist(), s.tolist(), k] for name, (q, s, k) in results.items()}))
     draw(results, args.out)
-    numbers = {name: {"qini": q.tolist(), "share": s.tolist(), "kept": k} for name, (q, s, k) in results.items()}
-    (args.out / "numbers.json").write_text(json.dumps(numbers))
 
 
 if __name__ == "__main__":

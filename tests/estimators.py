@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from upturn.boosting import UpliftBagging, UpliftBoosting
-from upturn.meta import ClassTransformation
+from upturn.meta import ClassTransformation, DRLearner, RLearner, SLearner, TLearner, TreatedOnly, XLearner
+from upturn.policy import UpliftCalibrator
 from upturn.svm import DifferentialSVM, StandardSVM, SubgroupSVM, TwoCostSVM, UpliftSVM, UpliftSVMCV
 from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
 
@@ -26,4 +27,23 @@ ESTIMATORS = {
     "StandardSVM": lambda: StandardSVM(tol=1e-12),
     "TwoCostSVM": lambda: TwoCostSVM(tol=1e-12),
     "SubgroupSVM": lambda: SubgroupSVM(tol=1e-12),
+    "SLearner": lambda: SLearner(Ridge(), interactions=True),
+    "TLearner": lambda: TLearner(random_state=0),
+    "XLearner": lambda: XLearner(Ridge()),
+    "DRLearner": lambda: DRLearner(Ridge(), cv=2, random_state=0),
+    "RLearner": lambda: RLearner(Ridge(), cv=2, random_state=0),
+    "TreatedOnly": lambda: TreatedOnly(Ridge()),
+    "UpliftCalibrator": lambda: UpliftCalibrator(ClassTransformation(), cv=2, random_state=0),
+}
+
+# Those that draw rows at random, or deal them to folds, inside fit: a weighted row then differs from repeated ones.
+DRAWS_ROWS = {
+    "UpliftForest",
+    "CTSForest",
+    "UCTSForest",
+    "UpliftBagging",
+    "UpliftSVMCV",
+    "DRLearner",
+    "RLearner",
+    "UpliftCalibrator",
 }

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 import naive_boosting
 import upturn as up
-from upturn.boosting import UpliftBagging, UpliftBoosting, bound_factor, coefficients
+from upturn.boosting import UpliftBagging, UpliftBoosting
+from upturn.boosting._coefficients import bound_factor, coefficients
 from upturn.meta import ClassTransformation
 from upturn.metrics import auuc
 from upturn.trees import UpliftTree

@@ -262,6 +262,29 @@ def test_expected_response_and_policy_value():
     assert estimate.low < estimate < estimate.high
 
 
+@pytest.mark.parametrize("curve", ["uplift_curve", "qini_curve", "toc_curve", "modified_uplift_curve"])
+@settings(max_examples=25)
+@given(experiment=experiments(), data=st.data())
+def test_row_order_changes_no_curve(curve, experiment, data):
+    y, score, arm, weight = experiment
+    order = np.array(data.draw(st.permutations(range(len(y)))))
+    shuffled = None if weight is None else weight[order]
+    once = getattr(metrics, curve)(y, score, arm, sample_weight=weight)
+    again = getattr(metrics, curve)(y[order], score[order], arm[order], sample_weight=shuffled)
+    at = np.linspace(0, 1, 21)
+    np.testing.assert_allclose(once(at), again(at), atol=1e-9)
+
+
+def test_row_order_changes_no_value():
+    y, scores, arm, weight = three_arms(13)
+    recommended, order = scores.argmax(axis=1), np.random.default_rng(14).permutation(60)
+    for metric in (metrics.expected_response, metrics.policy_value):
+        once = metric(y, recommended, arm, sample_weight=weight)
+        assert once == pytest.approx(
+            metric(y[order], recommended[order], arm[order], sample_weight=weight[order]), abs=1e-12
+        )
+
+
 def test_doubly_robust_values_are_unbiased_and_less_noisy():
     rng = np.random.default_rng(6)
     plain, robust = [], []

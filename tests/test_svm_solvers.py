@@ -71,7 +71,20 @@ def test_band_falls_back_when_everything_is_on_a_margin():
     data = MarginData(X, z, np.ones((2, 9000)))
     found = _band.solve(MarginProblem(), data)
     assert found.gap <= 1e-8
-    assert not found.coef.any()
+    assert np.ptp(X @ found.coef) <= 1.01e-9
+
+
+def test_where_w_is_0_the_vanishing_w_still_ranks():
+    """Labels that differ too little for w to leave 0 (Lemma 3.4.2): the direction is the one that p = 2 takes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 4))
+    z = np.where(rng.random(1500) < 1 / (1 + np.exp(-0.3 - 0.15 * X[:, 0] + 0.1 * X[:, 1])), 1.0, -1.0)
+    found = solve(MarginProblem(), MarginData(X, z, np.ones((1, 1500))))
+    assert found.gap <= 1e-8
+    assert np.ptp(X @ found.coef) == pytest.approx(1e-9)
+    smooth = solve(MarginProblem(power=2.0), MarginData(X, z, np.ones((1, 1500))))
+    cosine = found.coef @ smooth.coef / np.linalg.norm(found.coef) / np.linalg.norm(smooth.coef)
+    assert cosine > 0.95
 
 
 def test_general_quadratic_and_linear_terms():

@@ -35,6 +35,15 @@ def test_another_type_is_refused_and_not_compiled():
         total(np.arange(8.0)[::2])
 
 
+def test_threads_that_call_first_together():
+    from joblib import Parallel, delayed
+
+    for _ in range(5):
+        fresh = kernel(f8, F8)(getattr(total, "__wrapped__", total))
+        sums = Parallel(n_jobs=8, backend="threading")(delayed(fresh)(np.arange(4.0)) for _ in range(8))
+        assert sums == [6.0] * 8
+
+
 @pytest.mark.skipif(JIT_OFF, reason="nothing is compiled")
 def test_without_a_writable_folder_it_warns_once_and_compiles_all_the_same(monkeypatch):
     njit = numba.njit

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 
 from strategies import experiments
-from upturn.kernels import ranking
+from upturn.kernels import ranking, resampling
 from upturn.kernels.sorting import argsort_descending
 
 
@@ -37,8 +37,8 @@ def test_resampling_draws_every_arm_by_itself_and_is_pure():
         seen = np.zeros(5, int)
         for replicate in range(400):
             counts, again = np.full(5, -1, np.int32), np.empty(5, np.int32)
-            ranking.resample(np.uint64(7), replicate, rows, starts, counts)
-            ranking.resample(np.uint64(7), replicate, rows, starts, again)
+            resampling.resample(np.uint64(7), replicate, rows, starts, counts)
+            resampling.resample(np.uint64(7), replicate, rows, starts, again)
             np.testing.assert_array_equal(counts, again)
             assert (counts[[4, 1]].sum(), counts[[0, 2, 3]].sum()) == (2, 3)
             seen += counts

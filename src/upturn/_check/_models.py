@@ -37,12 +37,15 @@ def tell_apart(data: Experiment, limit: float) -> Finding:
     """Fit on one half, test on the other, both ways: each of the two p-values is valid, twice the smaller one too."""
     if min(np.bincount(data.arm, minlength=len(data.labels))) < LEAST_ROWS:
         return Finding("classifier", "skipped", None, limit, f"fewer than {LEAST_ROWS} rows in an arm")
+    from threadpoolctl import threadpool_limits
+
     pvalues, areas = [], []
     for k, all_rows, all_treated in data.pairs:
         rng = np.random.default_rng([data.seed, 1, k])
         rows, treated = _thinned(rng, all_rows, all_treated)
         half = _halves(rng, treated)
-        sides = [_area(data, rows, treated, fit) for fit in (half, ~half)]
+        with threadpool_limits(limits=1):  # trees this small are slower on several threads
+            sides = [_area(data, rows, treated, fit) for fit in (half, ~half)]
         areas.append(float(np.mean([area for area, _ in sides])))
         pvalues.append(min(1.0, 2 * min(p for _, p in sides)))
     pvalue = min(1.0, len(pvalues) * min(pvalues))
@@ -63,7 +66,6 @@ def tell_apart(data: Experiment, limit: float) -> Finding:
 def _area(data: Experiment, rows: NDArray[np.intp], treated: Bools, fit: Bools) -> tuple[float, float]:
     """Return area and p-value, on the rows not in ``fit``, of a model of who is treated made with those in it."""
     from sklearn.ensemble import HistGradientBoostingClassifier
-    from threadpoolctl import threadpool_limits
 
     known = np.flatnonzero(~np.isnan(data.X[rows[fit]]).all(axis=0))  # the model cannot take a column without values
     if not len(known):
@@ -77,9 +79,8 @@ def _area(data: Experiment, rows: NDArray[np.intp], treated: Bools, fit: Bools) 
         categorical_features=np.array([level is not None and len(level) <= 255 for level in levels]),
         random_state=0,
     )
-    with threadpool_limits(limits=1):  # trees this small are slower on several threads
-        model.fit(data.X[np.ix_(rows[fit], known)], treated[fit])
-        score = model.decision_function(data.X[np.ix_(rows[~fit], known)])
+    model.fit(data.X[np.ix_(rows[fit], known)], treated[fit])
+    score = model.decision_function(data.X[np.ix_(rows[~fit], known)])
     return statistics.auc_test(score, treated[~fit])
 
 

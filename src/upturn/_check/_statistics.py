@@ -37,8 +37,8 @@ def flag_pvalue(flag: Bools, treated: Bools) -> float:
         return 1.0
     seen = int((flag & treated).sum())
     if min(ones, n - ones) * min(n1, n - n1) / n < _ENOUGH:
-        law = stats.hypergeom(n, ones, n1)
-        return float(min(1.0, 2 * min(law.cdf(seen), law.sf(seen - 1))))
+        law = stats.hypergeom
+        return float(min(1.0, 2 * min(law.cdf(seen, n, ones, n1), law.sf(seen - 1, n, ones, n1))))
     variance = n1 * (n - n1) * ones * (n - ones) / (float(n) * n * (n - 1))
     return two_sided((seen - n1 * ones / n) / np.sqrt(variance))
 

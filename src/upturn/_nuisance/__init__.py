@@ -9,7 +9,7 @@
 ==================  ==============================================================================================
 """
 
-from upturn._nuisance._crossfit import crossfit_responses, make_folds, seed_of
+from upturn._nuisance._crossfit import crossfit_responses, make_folds, rows_that_count, seed_of
 from upturn._nuisance._logistic import Logistic
 from upturn._nuisance._member import Member, check_classifier, fit_effect, fit_response
 from upturn._nuisance._propensity import (
@@ -33,5 +33,6 @@ __all__ = [
     "fit_propensity",
     "fit_response",
     "make_folds",
+    "rows_that_count",
     "seed_of",
 ]

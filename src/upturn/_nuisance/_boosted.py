@@ -19,13 +19,21 @@ from threadpoolctl import ThreadpoolController
 from upturn._table import Matrix, Schema
 from upturn.kernels.additive import add_trees
 
-# Effects are small beside outcomes: shallow trees and large leaves keep a difference of two models from being noise.
-_SETTINGS = {
-    "learning_rate": 0.05,
+# Outcomes: shallow trees, so that the difference of two models is not mostly noise. Effects of single rows are nearly all
+# noise, however large the experiment: fewer and smaller trees on larger leaves.
+_OUTCOMES = {
+    "learning_rate": 0.1,
     "max_iter": 100,
     "max_leaf_nodes": 8,
     "min_samples_leaf": 50,
     "l2_regularization": 1.0,
+}
+_EFFECTS = {
+    "learning_rate": 0.05,
+    "max_iter": 50,
+    "max_leaf_nodes": 4,
+    "min_samples_leaf": 100,
+    "l2_regularization": 10.0,
 }
 _MOST_LEVELS = 255  # scikit-learn's limit; of more levels, the rare ones share a code
 _RIGHT, _LEFT, _AS_MISSING = 0, 1, 2
@@ -58,16 +66,18 @@ class BoostedTrees:
         schema: Schema,
         *,
         classify: bool,
+        effect: bool = False,
         seed: int,
     ) -> BoostedTrees:
-        """Train on rows whose outcome is 0 or 1 (``classify``) or any number."""
+        """Train on outcomes of 0 and 1 (``classify``), other numbers, or effects of single rows (``effect``)."""
         columns = [_Codes.of(X[:, j], levels) for j, levels in enumerate(schema.levels)]
         features = X.copy() if any(codes is not None for codes in columns) else X
         for j, codes in enumerate(columns):
             if codes is not None:
                 features[:, j] = codes.apply(X[:, j])
+        settings = _EFFECTS if effect else _OUTCOMES
         kind = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
-        model = kind(categorical_features=schema.categorical, early_stopping=False, random_state=seed, **_SETTINGS)
+        model = kind(categorical_features=schema.categorical, early_stopping=False, random_state=seed, **settings)
         # One thread: with several, the last bits of large fits depend on their number.
         with _threads().limit(limits=1, user_api="openmp"):
             model.fit(features, y, sample_weight=weight)

@@ -44,6 +44,13 @@ def make_folds(data: Experiment, cv: Any, seed: np.uint64) -> list[tuple[Rows, R
     return folds
 
 
+def rows_that_count(data: Experiment, cv: Any) -> Experiment:
+    """Without the rows of weight 0, which must not fill a fold; splits given row by row leave nothing to drop."""
+    if data.weight is None or (data.weight > 0).all() or not isinstance(cv, int | np.integer):
+        return data
+    return data.take(np.flatnonzero(data.weight > 0))
+
+
 def crossfit(
     folds: list[tuple[Rows, Rows]],
     fit: Callable[[int, Rows], Predictor],
@@ -94,7 +101,7 @@ def arm_name(code: int, n_arms: int) -> str:
 
 
 def _foreign_splits(cv: Any, data: Experiment) -> list[tuple[Any, Any]]:
-    if hasattr(cv, "split"):
+    if hasattr(cv, "split") and not isinstance(cv, str):
         return list(cv.split(data.X, data.arm))  # stratified splitters then keep the arms in proportion
     try:
         return [(train, test) for train, test in cv]

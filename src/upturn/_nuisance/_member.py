@@ -135,7 +135,7 @@ def fit_response(
         return Member(None, low=low)
     classify = bool(((y == low) | (y == high)).all()) if estimator is None else classifies(estimator)
     if not classify:
-        return _fit_number(estimator, X, y, weight, schema, seed)
+        return _fit_number(estimator, X, y, weight, schema, seed, effect=False)
     if not ((y == low) | (y == high)).all():
         raise ValueError(
             f"{type(estimator).__name__} is a classifier, and y has {len(np.unique(y)):,} distinct values (from {low:g} to "
@@ -168,14 +168,14 @@ def fit_effect(
     X, effect, weight = _with_weight(X, effect, weight)
     if effect.min() == effect.max():
         return Member(None, low=float(effect.min()))
-    return _fit_number(estimator, X, effect, weight, schema, seed)
+    return _fit_number(estimator, X, effect, weight, schema, seed, effect=True)
 
 
 def _fit_number(
-    estimator: Any, X: Matrix, y: NDArray[np.float64], weight: Weights, schema: Schema, seed: int
+    estimator: Any, X: Matrix, y: NDArray[np.float64], weight: Weights, schema: Schema, seed: int, effect: bool
 ) -> Member:
     if estimator is None:
-        return Member(BoostedTrees.fit(X, y, weight, schema, classify=False, seed=seed))
+        return Member(BoostedTrees.fit(X, y, weight, schema, classify=False, effect=effect, seed=seed))
     return Member(*_fit_foreign(estimator, X, y, weight, schema))
 
 

@@ -283,7 +283,7 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
 
 def read_cells(data: Experiment) -> tuple[Floats, Table]:
     """Read outcome and arms as cells, refusing outcomes and weights that cannot be counted."""
-    classes = np.unique(data.y)
+    classes, codes = _classes(data.y)
     whole = bool((classes == np.rint(classes)).all())
     if len(classes) == 1:
         raise ValueError(f"y has one value only, {classes[0]:g} (1 class): UMODL compares how often classes occur")
@@ -300,8 +300,18 @@ def read_cells(data: Experiment) -> tuple[Floats, Table]:
             f"{n_arms} arms times {len(classes)} classes make {n_arms * len(classes)} cells to count, and 256 are the limit: "
             "merge arms or bin the outcome"
         )
-    cells = (data.arm.astype(np.int64) * len(classes) + np.searchsorted(classes, data.y)).astype(np.uint8)
+    cells = data.arm * np.uint8(len(classes)) + codes
     return classes, Table(cells, _multiplicity(data), n_arms, len(classes))
+
+
+def _classes(y: Floats) -> tuple[Floats, NDArray[np.uint8]]:
+    """Return the distinct outcomes and the position of each row's among them; two classes need no sorting."""
+    low, high = y.min(), y.max()
+    success = y == high
+    if low < high and (success | (y == low)).all():
+        return np.array([low, high]), success.astype(np.uint8)
+    classes = np.unique(y)
+    return classes, np.searchsorted(classes, y).astype(np.uint8)
 
 
 def _multiplicity(data: Experiment) -> Ints | None:

@@ -28,6 +28,7 @@ function is passed as an argument or captured in a closure, because that defeats
 from __future__ import annotations
 
 import functools
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -36,6 +37,8 @@ import numba
 from numba import types
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+_COMPILING = threading.RLock()
 
 f8, i8, u8, i4, u4, u1, b1, void = (
     types.float64,
@@ -93,9 +96,11 @@ def kernel(returns: Any, *arguments: Any) -> Callable[[Function], Function]:
         def call(*values: Any) -> Any:
             nonlocal ready
             if not ready:
-                dispatcher.compile(returns(*arguments))
-                dispatcher.disable_compile()
-                ready = True
+                with _COMPILING:  # threads that come first together compile once
+                    if not ready:
+                        dispatcher.compile(returns(*arguments))
+                        dispatcher.disable_compile()
+                        ready = True
             return dispatcher(*values)
 
         call.dispatcher = dispatcher  # type: ignore[attr-defined]

@@ -29,12 +29,12 @@ LIFTS, GAIN, RADCLIFFE, BALANCED, DEVIATION, HARMONIC, GAIN_SUM, RADCLIFFE_SUM, 
 
 
 @inner
-def _fold_lifts(block, rows, sums):
-    twice0, twice1 = sums[0], sums[1]
+def _fold_lifts(block, rows, out, c):
+    twice0, twice1 = out[c, 0], out[c, 1]
     for i in range(1, rows + 1):
         twice0 += (block[i, W0] - block[i - 1, W0]) * (block[i, S0] + block[i - 1, S0])
         twice1 += (block[i, W1] - block[i - 1, W1]) * (block[i, S1] + block[i - 1, S1])
-    sums[0], sums[1] = twice0, twice1
+    out[c, 0], out[c, 1] = twice0, twice1
 
 
 @inner
@@ -43,11 +43,11 @@ def _step(block, i):
 
 
 @inner
-def _fold_gain(block, rows, sums):
+def _fold_gain(block, rows, out, c):
     before = gain(block[0, W0], block[0, S0], block[0, W1], block[0, S1])
     for i in range(1, rows + 1):
         here = gain(block[i, W0], block[i, S0], block[i, W1], block[i, S1])
-        sums[0] += _step(block, i) * (here + before)
+        out[c, 0] += _step(block, i) * (here + before)
         before = here
 
 
@@ -57,22 +57,22 @@ def _radcliffe(w0, s0, w1, s1):
 
 
 @inner
-def _fold_radcliffe(block, rows, sums):
+def _fold_radcliffe(block, rows, out, c):
     before = _radcliffe(block[0, W0], block[0, S0], block[0, W1], block[0, S1])
     for i in range(1, rows + 1):
         here = _radcliffe(block[i, W0], block[i, S0], block[i, W1], block[i, S1])
-        sums[0] += _step(block, i) * (here + before)
+        out[c, 0] += _step(block, i) * (here + before)
         before = here
 
 
 @inner
-def _fold_balanced(block, rows, totals, sums):
+def _fold_balanced(block, rows, totals, out, c):
     x = block[0, W0] / totals[W0] + block[0, W1] / totals[W1]
     u = block[0, S1] / totals[W1] - block[0, S0] / totals[W0]
     for i in range(1, rows + 1):
         x_here = block[i, W0] / totals[W0] + block[i, W1] / totals[W1]
         u_here = block[i, S1] / totals[W1] - block[i, S0] / totals[W0]
-        sums[0] += 0.5 * (x_here - x) * (u_here + u)
+        out[c, 0] += 0.5 * (x_here - x) * (u_here + u)
         x, u = x_here, u_here
 
 
@@ -92,13 +92,13 @@ def _deviation(block, i, totals):
 
 
 @inner
-def _fold_deviation(block, rows, totals, final, sums):
+def _fold_deviation(block, rows, totals, final, out, c):
     before = _deviation(block, 0, totals)
     for i in range(1, rows + 1):
         here = 0.0 if final and i == rows else _deviation(block, i, totals)
         m, r = _step(block, i), block[i, ROWS] - block[i - 1, ROWS]
-        sums[0] += m * (here + before)
-        sums[1] += m * before + (here - before) * (m * (r + 1) / (2 * r))
+        out[c, 0] += m * (here + before)
+        out[c, 1] += m * before + (here - before) * (m * (r + 1) / (2 * r))
         before = here
 
 
@@ -123,7 +123,7 @@ def _reciprocals(k, m):
 
 
 @inner
-def _fold_harmonic(block, rows, totals, final, sums):
+def _fold_harmonic(block, rows, totals, final, out, c):
     """Rows that share a score share its weight m equally, so row j of r stands at k + j m / r."""
     before = _deviation(block, 0, totals)
     for i in range(1, rows + 1):
@@ -131,12 +131,12 @@ def _fold_harmonic(block, rows, totals, final, sums):
         m, r = _step(block, i), block[i, ROWS] - block[i - 1, ROWS]
         if m > 0:
             k, slope = block[i - 1, W0] + block[i - 1, W1], (here - before) / m
-            sums[0] += m * slope + (before - k * slope) * _reciprocals(k * (r / m), r)
+            out[c, 0] += m * slope + (before - k * slope) * _reciprocals(k * (r / m), r)
         before = here
 
 
 @inner
-def _fold_gain_sum(block, rows, sums):
+def _fold_gain_sum(block, rows, out, c):
     for i in range(1, rows + 1):
         w0, w1 = block[i, W0], block[i, W1]
         if w0 == 0 or w1 == 0:  # causalml draws a straight line of V / k from the start to where both arms are there
@@ -145,29 +145,29 @@ def _fold_gain_sum(block, rows, sums):
         m = _step(block, i)
         if block[i - 1, W0] == 0 or block[i - 1, W1] == 0:
             k = w0 + w1
-            sums[0] += here / k * (k + 1) * (2 * k + 1) / 6
+            out[c, 0] += here / k * (k + 1) * (2 * k + 1) / 6
         else:
             before = gain(block[i - 1, W0], block[i - 1, S0], block[i - 1, W1], block[i - 1, S1])
-            sums[0] += m * before + (here - before) * (m + 1) / 2
+            out[c, 0] += m * before + (here - before) * (m + 1) / 2
 
 
 @inner
-def _fold_radcliffe_sum(block, rows, sums):
+def _fold_radcliffe_sum(block, rows, out, c):
     for i in range(1, rows + 1):
         w0, w1 = block[i, W0], block[i, W1]
         if w0 == 0:  # a straight line of Q from the start to where control begins
             continue
         here = _radcliffe(w0, block[i, S0], w1, block[i, S1])
         if block[i - 1, W0] == 0:
-            sums[0] += here * (w0 + w1 + 1) / 2
+            out[c, 0] += here * (w0 + w1 + 1) / 2
         else:
             before = _radcliffe(block[i - 1, W0], block[i - 1, S0], block[i - 1, W1], block[i - 1, S1])
             m = _step(block, i)
-            sums[0] += m * before + (here - before) * (m + 1) / 2
+            out[c, 0] += m * before + (here - before) * (m + 1) / 2
 
 
 @inner
-def _fold_toc_sum(block, rows, totals, sums):
+def _fold_toc_sum(block, rows, totals, out, c):
     average = totals[S1] / totals[W1] - totals[S0] / totals[W0]
     for i in range(1, rows + 1):
         k, m = block[i - 1, W0] + block[i - 1, W1], int(_step(block, i))
@@ -178,31 +178,31 @@ def _fold_toc_sum(block, rows, totals, sums):
         before = 0.0 if k == 0 else v0 / k - average
         for j in range(1, m + 1):
             here = (v0 + (v1 - v0) * j / m) / (k + j) - average
-            sums[0] += 0.5 * (before + here) / (k + j - 0.5)
-            sums[1] += 1.0 / (k + j - 0.5)
+            out[c, 0] += 0.5 * (before + here) / (k + j - 0.5)
+            out[c, 1] += 1.0 / (k + j - 0.5)
             before = here
 
 
 @inner
-def _fold(code, block, rows, totals, final, sums):
+def _fold(code, block, rows, totals, final, out, c):
     if code == LIFTS:
-        _fold_lifts(block, rows, sums)
+        _fold_lifts(block, rows, out, c)
     elif code == GAIN:
-        _fold_gain(block, rows, sums)
+        _fold_gain(block, rows, out, c)
     elif code == RADCLIFFE:
-        _fold_radcliffe(block, rows, sums)
+        _fold_radcliffe(block, rows, out, c)
     elif code == BALANCED:
-        _fold_balanced(block, rows, totals, sums)
+        _fold_balanced(block, rows, totals, out, c)
     elif code == DEVIATION:
-        _fold_deviation(block, rows, totals, final, sums)
+        _fold_deviation(block, rows, totals, final, out, c)
     elif code == HARMONIC:
-        _fold_harmonic(block, rows, totals, final, sums)
+        _fold_harmonic(block, rows, totals, final, out, c)
     elif code == GAIN_SUM:
-        _fold_gain_sum(block, rows, sums)
+        _fold_gain_sum(block, rows, out, c)
     elif code == RADCLIFFE_SUM:
-        _fold_radcliffe_sum(block, rows, sums)
+        _fold_radcliffe_sum(block, rows, out, c)
     else:
-        _fold_toc_sum(block, rows, totals, sums)
+        _fold_toc_sum(block, rows, totals, out, c)
 
 
 @kernel(void, I8, F8, B1, F8, U1, F8, U4, U1, F8_2_out, F8_out)
@@ -213,13 +213,15 @@ def fold_ranking(codes, totals, last, y, side, weight, slot, counts, out, ends):
     ``ends`` the last row of the table. ``slot`` and ``counts`` are empty for the data themselves.
     """
     block, sums = np.empty((BLOCK, 5)), np.zeros(5)
-    out[:, :] = 0.0
+    for c in range(len(codes)):
+        out[c, 0] = out[c, 1] = 0.0
     i, n = 0, len(y)
     while i < n:
         i, rows = fill(i, last, y, side, weight, slot, counts, sums, block)
         for c in range(len(codes)):
-            _fold(codes[c], block, rows, totals, i == n, out[c])
-    ends[:] = sums[:4]
+            _fold(codes[c], block, rows, totals, i == n, out, c)
+    for c in range(4):
+        ends[c] = sums[c]
 
 
 @inner
@@ -245,7 +247,9 @@ def read_shares(shares, totals, last, y, side, weight, slot, counts, out):
                 for c in range(4):
                     out[g, c] = block[r - 1, c] + part * (block[r, c] - block[r - 1, c])
                 g += 1
-    out[g:, :] = sums[:4]  # the last share, when rounding leaves it just beyond the end
+    for rest in range(g, len(shares)):  # the last share, when rounding leaves it just beyond the end
+        for c in range(4):
+            out[rest, c] = sums[c]
 
 
 @kernel(void, F8, F8, B1, F8, U1, F8, U4, U1, F8_2_out)
@@ -269,8 +273,8 @@ def read_arm_shares(shares, totals, last, y, side, weight, slot, counts, out):
                     g += 1
             places[a] = g
     for a in range(2):
-        out[places[a] :, 2 * a] = sums[2 * a]
-        out[places[a] :, 2 * a + 1] = sums[2 * a + 1]
+        for rest in range(places[a], len(shares)):
+            out[rest, 2 * a], out[rest, 2 * a + 1] = sums[2 * a], sums[2 * a + 1]
 
 
 @kernel(f8, f8, f8)

@@ -224,6 +224,14 @@ def _merge(points, n_arms, n_classes, table, prior, enough, rounds, intervals, c
     return intervals
 
 
+@kernel(void, I8, I8_out)
+def _follow(end, cuts):
+    """Write the starts of the intervals, from one to the next, and the end of the last."""
+    cuts[0] = 0
+    for k in range(1, cuts.shape[0]):
+        cuts[k] = end[cuts[k - 1]]
+
+
 def greedy_cuts(points: Points, n_arms: int, n_classes: int, prior: Floats) -> Cuts:
     """Return the paper's solution: merge neighbours while the cost falls, best merge first, then post-optimise.
 
@@ -245,7 +253,6 @@ def merged(points: Points, n_arms: int, n_classes: int, prior: Floats | None, en
         left = _merge(
             points, n_arms, n_classes, table, steps, enough, MERGES, intervals, costs, unions, tree, end, before
         )
-    cuts = [0]
-    while cuts[-1] < m:
-        cuts.append(int(end[cuts[-1]]))
-    return np.array(cuts, dtype=np.int64)
+    cuts = np.empty(left + 1, dtype=np.int64)
+    _follow(end, cuts)
+    return cuts

@@ -15,6 +15,7 @@ from upturn._nuisance import (
     crossfit_responses,
     fit_effect,
     make_folds,
+    rows_that_count,
     seed_of,
 )
 from upturn._run import make_seed, run_parallel
@@ -96,6 +97,7 @@ class RLearner(MetaLearner):
 
     def _fit(self, data: Experiment) -> None:
         seed, effect_estimator = make_seed(self.random_state), effect_base(self.effect_estimator, self.estimator)
+        data = rows_that_count(data, self.cv)
         folds = make_folds(data, self.cv, seed)
         chance = crossfit_propensity(self.propensity, data, folds, self.n_jobs)
         chance = clip_propensity(chance, self.clip, type(self).__name__)

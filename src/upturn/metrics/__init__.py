@@ -7,7 +7,8 @@ from upturn.metrics._curves import Curve, average_curves, lift_curve, uplift_cur
 from upturn.metrics._effects import effect_scores, expected_response, modified_uplift_curve, policy_value
 from upturn.metrics._estimate import Estimate
 from upturn.metrics._frame import Table
-from upturn.metrics._rate import autoc, qini, qini_curve, rate, toc_curve
+from upturn.metrics._rate import autoc, qini, rate
+from upturn.metrics._rate_curves import qini_curve, toc_curve
 
 __all__ = [
     "Curve",

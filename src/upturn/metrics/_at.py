@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from upturn.metrics._areas import estimate
 from upturn.metrics._conventions import Convention, Ranking, check_convention, check_target, rates, ratio
 from upturn.metrics._estimate import check_level, metric
 from upturn.metrics._frame import Table
-from upturn.metrics._ranked import Floats, Judged, judge, rank, rank_one_group, read_one_arm, read_ranked
+from upturn.metrics._ranked import Floats, Judged, judge, rank, read_one_arm, read_ranked
 from upturn.metrics._statistic import Statistic, Strata, measure, replicate
 
 
@@ -158,8 +159,11 @@ def decile_table(
     level = check_level(interval)
     target, scores = read_one_arm(y, score, treatment, sample_weight, control, "one table per arm")
     shares = np.linspace(0, 1, n_bins + 1)
-    judged = Judged([rank(target, scores, 1)], np.ones(1))
-    predicted = Judged([rank_one_group(scores, scores, target.weight)], np.ones(1))
+    ranked = rank(target, scores, 1)
+    judged = Judged([ranked], np.ones(1))
+    # The mean score of a bin comes from the same ranking, the scores in place of the outcomes of one group.
+    one_group = replace(ranked, y=scores[ranked.order], side=np.ones(len(scores), np.uint8))
+    predicted = Judged([one_group], np.ones(1))
     sums = np.diff(measure([Statistic(_as_is, shares=shares)], judged)[0], axis=0)
     marks = np.diff(measure([Statistic(_as_is, shares=shares)], predicted)[0], axis=0)
     strata, statistic = Strata.of_arms(target), Statistic(_bin_effects, shares=shares)

@@ -230,7 +230,7 @@ def curve_of(ranked: Ranked, ranking: Ranking, convention: Convention | None = N
             return Curve(population, height * population[-1])
         if convention == "causalml":
             both = (table[:, W0] > 0) & (table[:, W1] > 0)
-            return _person_by_person(population, height * population[-1], both, head_of_rates=True)
+            return person_by_person(population, height * population[-1], both, head_of_rates=True)
         if convention == "libuplift":
             return Curve(
                 (table[:, W0] / totals[W0] + table[:, W1] / totals[W1]) / 2,
@@ -243,7 +243,7 @@ def curve_of(ranked: Ranked, ranking: Ranking, convention: Convention | None = N
     return Curve(x, np.interp(x, x1, lift1) - np.interp(x, x0, lift0))
 
 
-def _person_by_person(population: Floats, height: Floats, ready: Any, *, head_of_rates: bool) -> Curve:
+def person_by_person(population: Floats, height: Floats, ready: Any, *, head_of_rates: bool) -> Curve:
     """A curve in counts at every row, as causalml has it: where it is not defined yet it fills in a straight line.
 
     The line is one of height, or (``head_of_rates``) of height per person, which makes the height a parabola.

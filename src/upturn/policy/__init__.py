@@ -14,7 +14,6 @@
 from upturn.policy._calibration import UpliftCalibrator, calibration_table
 from upturn.policy._curve import GainCurve, gain_curve
 from upturn.policy._groups import FourGroups, four_groups
-from upturn.policy._rows import Table
 from upturn.policy._target import Targeting, target
 from upturn.policy._weights import Overlap, iptw_weights, overlap
 
@@ -22,7 +21,6 @@ __all__ = [
     "FourGroups",
     "GainCurve",
     "Overlap",
-    "Table",
     "Targeting",
     "UpliftCalibrator",
     "calibration_table",

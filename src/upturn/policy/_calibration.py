@@ -11,14 +11,14 @@ from sklearn.base import clone
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
-from upturn._nuisance import make_folds
+from upturn._nuisance import make_folds, rows_that_count
 from upturn._run import make_seed, run_parallel
 from upturn._table import Matrix
 from upturn._target import Label, Target, read_target
 from upturn.base import Experiment, UpliftEstimator
+from upturn.metrics import Table
 from upturn.metrics._estimate import check_level
 from upturn.metrics._ranked import read_ranked
-from upturn.policy._rows import Table
 
 _COLUMNS = {"arm", "rows", "predicted", "effect", "se", "low", "high", "calibrated"}
 Knots = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -138,6 +138,7 @@ class UpliftCalibrator(UpliftEstimator):
         return self
 
     def _fit(self, data: Experiment) -> None:
+        data = rows_that_count(data, self.cv)
         folds = make_folds(data, self.cv, make_seed(self.random_state))
         scores = np.empty((len(data), data.n_arms))
 
@@ -163,7 +164,7 @@ class UpliftCalibrator(UpliftEstimator):
         target = Target(data.y, data.arm, data.weight, 0, list(range(1, data.n_arms + 1)))
         table = _table(target, scores, self.n_bins, 0.95)
         table["calibrated"] = _bin_means(target, scores, self._map(scores), self.n_bins)
-        self._columns = {name: np.array(column) for name, column in table.items()}
+        self._columns: dict[str, Any] = {name: np.array(column) for name, column in table.items()}
 
     @property
     def table_(self) -> Table:

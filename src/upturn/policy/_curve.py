@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from upturn._target import Label
+from upturn.metrics import Table
 from upturn.metrics._estimate import check_level
 from upturn.policy._money import read_costs, read_uplift, read_value
 from upturn.policy._path import make_path, measure
-from upturn.policy._rows import Table
 from upturn.policy._target import _prices, _read_experiment
 
 

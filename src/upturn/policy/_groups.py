@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn.policy._rows import Table
+from upturn.metrics import Table
 
 GROUPS = ("persuadable", "sure thing", "lost cause", "sleeping dog")
 _CAVEAT = (

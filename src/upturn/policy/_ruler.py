@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._target import Label, Target
-from upturn.metrics import Estimate
+from upturn.metrics import Estimate, Table
 from upturn.policy._path import Path, PathGains, measure
-from upturn.policy._rows import Table
 
 _BAND = 0.1  # the marginal gain is measured among the last tenth of the upgrades before the cut
 
@@ -128,4 +127,4 @@ def predicted_comparison(
         both("cost", costs, float(n))
         if worth is not None:
             both("predicted net profit", uplift * np.reshape(worth, (-1, 1)) - costs, float(n))
-    return Table(columns, "predicted by the model; pass y and treatment of an experiment to measure it")
+    return Table(columns, notes=["predicted by the model; pass y and treatment of an experiment to measure it"])

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._target import Label, Target, decode, read_target
-from upturn.metrics import Estimate
+from upturn.metrics import Estimate, Table
 from upturn.metrics._estimate import check_level
 from upturn.policy._money import read_costs, read_labels, read_uplift, read_value
 from upturn.policy._path import make_path
-from upturn.policy._rows import Table
 from upturn.policy._ruler import Ruler, predicted_comparison
 
 

@@ -16,7 +16,7 @@ from upturn._run import make_seed
 from upturn._table import read_table
 from upturn._target import Label, read_target
 from upturn.base import Experiment
-from upturn.policy._rows import Table
+from upturn.metrics import Table
 
 
 @dataclass(frozen=True, repr=False)
@@ -238,12 +238,12 @@ def _arms_table(
 def _balance(data: Experiment, weights: NDArray[np.float64]) -> Table:
     encoder = LinearEncoder.fit(data.X, data.schema, standardize=False)
     features = encoder.transform(data.X)
-    columns = {"column": encoder.names(data.schema)}
-    differences = {
+    columns: dict[str, Any] = {
+        "column": encoder.names(data.schema),
         "before": _differences(features, data.weights, data.arm, data.n_arms),
         "after": _differences(features, weights, data.arm, data.n_arms),
     }
-    return Table({**columns, **differences})
+    return Table(columns)
 
 
 def _differences(

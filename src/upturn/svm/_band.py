@@ -21,6 +21,7 @@ from upturn.svm import _interior
 from upturn.svm._problem import Array, MarginData, MarginProblem, MarginSolution, certified, one_sided
 
 SMALL = 6000  # rows below which the interior point alone is faster
+SMALL_WARM = 1500  # the same, when there is a point to start from
 GROWTH = 8
 COARSEST = 1500  # rows of the first sample, at most
 STRAY = 0.01  # share of rows frozen on the wrong side above which a band is not narrowed
@@ -33,7 +34,7 @@ def solve(problem: MarginProblem, data: MarginData, start: tuple[Array, Array] |
     ``start`` is (w, b) of a neighbouring problem; it replaces the samples.
     """
     n, m = data.X.shape
-    if n <= SMALL or n <= 20 * m:
+    if n <= (SMALL if start is None else SMALL_WARM) or n <= 20 * m:
         return _interior.solve(problem, data)
     answer = one_sided(problem, data)
     if answer is not None:

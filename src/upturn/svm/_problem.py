@@ -190,10 +190,21 @@ def certified(
     if problem.power == 1.0 and problem.linear is None and 0.0 < problem.regulariser(w) <= room:
         at_zero = best_intercepts(problem, data, np.zeros_like(w), b)
         if at_zero[2] <= objective * (1.0 + 1e-15):
-            w, (low, high, objective) = np.zeros_like(w), at_zero
+            w = _vanishing(data, w)
+            low, high, objective = best_intercepts(problem, data, w, b) if np.any(w) else at_zero
     middle = np.array([settle(low[k], high[k]) for k in range(n_planes)])
     gap = relative_gap(objective, bound)
     return MarginSolution(w, middle, low, high, alpha, objective, bound, gap, iterations, solver, history)
+
+
+def _vanishing(data: MarginData, w: Array) -> Array:
+    """What is returned where w = 0 is optimal: the direction of w, so short that the scores' range is 1e-9.
+
+    It is as good as 0 to within the tolerance, but it still ranks: a solver that comes to 0 along a smooth path comes
+    from the direction that a smooth loss would take. A w of rounding errors alone is replaced by 0.
+    """
+    spread = float(np.ptp(data.X @ w))
+    return np.zeros_like(w) if spread < 1e-14 else w * (1e-9 / spread)
 
 
 def best_intercepts(problem: MarginProblem, data: MarginData, w: Array, b: Array) -> tuple[Array, Array, float]:

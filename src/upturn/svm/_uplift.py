@@ -223,31 +223,32 @@ class UpliftSVM(Machine):
     def _search_ratio(
         self, features: Array, rows: UpliftRows, energy: EnergyTerm | None
     ) -> tuple[MarginSolution, float]:
-        """Bisection on log(ratio): the neutral share grows with the ratio. The nearest share that was seen wins."""
+        """Bracket and bisect log(ratio): the neutral share grows with the ratio. The nearest share seen wins."""
         wanted = 0.3 if self.neutral is None else float(self.neutral)
-        low, high, top = 0.0, np.log(1.5), np.log(1e4)
+        start: tuple[Array, Array] | None = None
         best: tuple[float, MarginSolution, float] | None = None
-        start, trial = None, 0.0
-        for step in range(40):
-            ratio = float(np.exp(trial))
+
+        def neutral_share(log_ratio: float) -> float:
+            nonlocal start, best
+            ratio = float(np.exp(log_ratio))
             solution = self._solve_one(features, rows, float(self.C), ratio, energy, start)
             start = (solution.coef, solution.intercepts)
             above = ((features @ solution.coef)[:, None] > solution.intercepts).sum(axis=1)
             share = float(np.average(above == 1, weights=rows.weight))
-            miss = abs(share - wanted)
-            if best is None or miss < best[0]:
-                best = (miss, solution, ratio)
-            if miss <= 0.5 / rows.z.shape[0] or high - low < 1e-5:
-                break
-            if share < wanted:
-                low = trial
-                if trial >= high:
-                    high = min(2.0 * high, top)
-                    if trial >= top:
-                        break
-            else:
-                high = trial
-            trial = high if step == 0 or (share < wanted and low >= high * 0.999) else 0.5 * (low + high)
+            if best is None or abs(share - wanted) < best[0]:
+                best = (abs(share - wanted), solution, ratio)
+            return share
+
+        low, high, top = 0.0, float(np.log(1.5)), float(np.log(1e4))
+        if neutral_share(low) < wanted:
+            while neutral_share(high) < wanted and high < top:
+                low, high = high, min(2.0 * high, top)
+            while high - low > 1e-5 and best is not None and best[0] > 0.5 / rows.z.shape[0]:
+                middle = 0.5 * (low + high)
+                if neutral_share(middle) < wanted:
+                    low = middle
+                else:
+                    high = middle
         assert best is not None
         return best[1], best[2]
 

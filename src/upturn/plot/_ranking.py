@@ -1,8 +1,4 @@
-"""Pictures: one function each. They draw on the axes you pass, or make some, and return them.
-
-matplotlib is needed (the extra ``[plot]``) and is imported when a picture is drawn. Colours are those of Okabe and Ito,
-which people with any colour vision tell apart; lines differ in style too, so the pictures survive a grey printer.
-"""
+"""Pictures of rankings: curves, deciles, score distributions."""
 
 from __future__ import annotations
 
@@ -14,46 +10,13 @@ import numpy as np
 from upturn import metrics
 from upturn._target import read_score, read_target
 from upturn.metrics import Curve
+from upturn.plot._style import COLOURS, GREY, STYLES, legend, new_axes, tidy
 
-__all__ = [
-    "curves",
-    "deciles",
-    "lift_curves",
-    "modified_uplift_curves",
-    "qini_curves",
-    "score_distributions",
-    "toc_curves",
-    "uplift_curves",
-]
-
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
-STYLES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2))]
-_GREY = "#666666"
 _MOST_POINTS = 2000
-
-
-def _axes(ax: Any) -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("pictures need matplotlib: pip install 'upturn[plot]'") from None
-    if ax is not None:
-        return ax
-    return plt.subplots(figsize=(6, 4), layout="constrained")[1]
 
 
 def _named(scores: Any) -> Mapping[str, Any]:
     return scores if isinstance(scores, Mapping) else {"model": scores}
-
-
-def _tidy(ax: Any) -> None:
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(color="#dddddd", linewidth=0.6)
-    ax.set_axisbelow(True)
-
-
-def _legend(ax: Any) -> None:
-    ax.legend(frameon=False, handlelength=2.8)
 
 
 def _thin(curve: Curve) -> Curve:
@@ -94,7 +57,7 @@ def curves(
     -------
     matplotlib axes
     """
-    ax = _axes(ax)
+    ax = new_axes(ax)
     for j, (name, whole) in enumerate(drawn.items()):
         curve, colour = _thin(whole), COLOURS[j % len(COLOURS)]
         if curve.low is not None and curve.high is not None:
@@ -105,10 +68,10 @@ def curves(
     if random is not None:
         first = next(iter(drawn.values()))
         ends = [0, 0] if random == "zero" else [scale * first.y[0], scale * first.y[-1]]
-        ax.plot([0, 100], ends, color=_GREY, linewidth=1.2, label="random", linestyle=(0, (2, 2)))
+        ax.plot([0, 100], ends, color=GREY, linewidth=1.2, label="random", linestyle=(0, (2, 2)))
     ax.set(xlabel=xlabel, ylabel=ylabel, title=title, xlim=(0, 100))
-    _tidy(ax)
-    _legend(ax)
+    tidy(ax)
+    legend(ax)
     return ax
 
 
@@ -186,8 +149,8 @@ def modified_uplift_curves(
     title = _title("Modified uplift curve", interval)
     ax = curves(drawn, random=None, ax=ax, ylabel="expected outcome per person", title=title)
     start = next(iter(drawn.values())).y[0]
-    ax.axhline(start, color=_GREY, linewidth=1.2, linestyle=(0, (2, 2)), label="nobody treated")
-    _legend(ax)
+    ax.axhline(start, color=GREY, linewidth=1.2, linestyle=(0, (2, 2)), label="nobody treated")
+    legend(ax)
     return ax
 
 
@@ -254,11 +217,11 @@ def deciles(
     -------
     matplotlib axes
     """
-    ax = _axes(ax)
+    ax = new_axes(ax)
     table = metrics.decile_table(y, score, treatment, n_bins=n_bins, interval=interval, **options)
     x, observed = table["bin"], 1000 * table["observed"]
     reach = 1000 * (table["high"] - table["low"]) / 2
-    ax.bar(x, observed, color=COLOURS[5], edgecolor=COLOURS[0], width=0.75, label=f"observed, {interval:.0%} interval")
+    ax.bar(x, observed, color="#D6EAF8", edgecolor=COLOURS[0], width=0.75, label=f"observed, {interval:.0%} interval")
     ax.errorbar(x, observed, reach, fmt="none", ecolor="#333333", elinewidth=1.1, capsize=3)
     ax.plot(x, 1000 * table["predicted"], color=COLOURS[1], marker="o", markersize=5, linestyle="--", label="predicted")
     ax.axhline(0, color="#333333", linewidth=0.9)
@@ -268,9 +231,9 @@ def deciles(
         title="Effect by rank",
         xticks=x,
     )
-    _tidy(ax)
+    tidy(ax)
     ax.grid(visible=False, axis="x")
-    _legend(ax)
+    legend(ax)
     return ax
 
 
@@ -294,7 +257,7 @@ def score_distributions(score: Any, treatment: Any, *, control: Any = None, bins
     -------
     matplotlib axes
     """
-    ax = _axes(ax)
+    ax = new_axes(ax)
     values = read_score(score, len(np.asarray(treatment)), 1)[:, 0]
     target = read_target(np.zeros(len(values)), treatment, control=control)
     edges = np.histogram_bin_edges(values, bins)
@@ -314,8 +277,8 @@ def score_distributions(score: Any, treatment: Any, *, control: Any = None, bins
             ax.stairs(heights, edges, color=COLOURS[0], fill=True, alpha=0.12)
     ax.set(xlabel="score", ylabel="share of the arm (%)", title="Scores by arm", xlim=(edges[0], edges[-1]))
     ax.set_ylim(0, 1.25 * ax.get_ylim()[1])  # room for the legend
-    _tidy(ax)
-    _legend(ax)
+    tidy(ax)
+    legend(ax)
     return ax
 
 

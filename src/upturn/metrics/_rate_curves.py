@@ -1,0 +1,191 @@
+"""Curves of effect scores: Qini and TOC."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from upturn.kernels.ranking import S0, S1, W0, W1
+from upturn.metrics._conventions import Convention, check_convention, check_target, rates, ratio
+from upturn.metrics._curves import GRID, Curve, banded, curve_of, person_by_person
+from upturn.metrics._effects import dr_effects
+from upturn.metrics._estimate import check_level
+from upturn.metrics._ranked import Floats, Ranked, rank, rank_one_group, read_one_arm
+from upturn.metrics._rate import only_effects
+from upturn.metrics._statistic import Statistic, Strata
+
+
+def qini_curve(
+    y: Any,
+    score: Any,
+    treatment: Any = None,
+    *,
+    sample_weight: Any = None,
+    control: Any = None,
+    propensity: Any = None,
+    response: Any = None,
+    convention: Convention | None = None,
+    interval: float | None = None,
+    n_bootstrap: int = 200,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Curve:
+    r"""The Qini curve: summed effect scores of the best-scored share, per person of the whole population.
+
+    .. math:: Q(q) = q\,(\mathrm{TOC}(q) + \text{average effect})
+
+    It runs from 0 to the average effect; random targeting is the straight line between. Its area over that line is
+    :func:`qini`.
+
+    Parameters
+    ----------
+    y, score, treatment, sample_weight, control
+        As in :func:`uplift_curve`.
+    propensity, response
+        As in :func:`autoc`.
+    convention : {"grf", "sklift", "causalml", "libuplift"}, optional
+        Give the points another library gives, Radcliffe's Q = R_T - R_C n_T / n_C in counts for scikit-uplift and
+        causalml, and the separate uplift curve times n_T for libuplift.
+    interval, n_bootstrap, random_state, n_jobs
+        A band, as in :func:`uplift_curve`.
+
+    Returns
+    -------
+    Curve
+
+    Examples
+    --------
+    >>> from upturn.metrics import qini_curve
+    >>> qini_curve([1, 0, 0, 0], [4, 3, 2, 1], [1, 0, 1, 0]).y
+    array([0.  , 0.375, 0.5 , 0.375, 0.5 ])
+    """
+    check_convention(convention, [None, "grf", "sklift", "causalml", "libuplift"], "qini_curve")
+    ranked, strata = _read_curve(y, score, treatment, sample_weight, control, propensity, response, convention)
+    table = ranked.table
+    population = table[:, W0] + table[:, W1]
+    if convention in ("sklift", "causalml"):
+        height = table[:, S1] - table[:, S0] * ratio(table[:, W1], table[:, W0])
+        curve = Curve(population, height)
+        if convention == "causalml":
+            curve = person_by_person(population, height, table[:, W0] > 0, head_of_rates=False)
+    elif convention == "libuplift":
+        x, u = curve_of(ranked, "separate")
+        curve = Curve(x, u * table[-1, W1])
+    else:
+        share = population / population[-1]
+        curve = Curve(share, _deviation(table, table[-1]) + share * rates(table[-1]))
+    if interval is None:
+        return curve
+    if convention not in (None, "grf"):
+        raise ValueError(
+            f"a band is drawn for upturn's own curves: leave convention={convention!r} or the interval out"
+        )
+    statistic = Statistic(_qini_heights, shares=GRID, scheme="half")
+    return banded(curve, statistic, ranked, strata, check_level(interval), n_bootstrap, random_state, n_jobs)
+
+
+def toc_curve(
+    y: Any,
+    score: Any,
+    treatment: Any = None,
+    *,
+    sample_weight: Any = None,
+    control: Any = None,
+    propensity: Any = None,
+    response: Any = None,
+    convention: Convention | None = None,
+    interval: float | None = None,
+    n_bootstrap: int = 200,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Curve:
+    r"""The targeting operator characteristic: how much more the effect is in the top share q than on average.
+
+    Parameters
+    ----------
+    y, score, treatment, sample_weight, control
+        As in :func:`uplift_curve`.
+    propensity, response
+        As in :func:`autoc`.
+    convention : {"grf", "causalml"}, optional
+        "grf" is upturn's own definition; "causalml" gives the points of causalml's ``get_toc``.
+    interval, n_bootstrap, random_state, n_jobs
+        A band, as in :func:`uplift_curve`; the replicates are half-samples.
+
+    Returns
+    -------
+    Curve
+        ``y`` at ``x = 0`` is that of the highest score, and 0 at ``x = 1``.
+
+    Examples
+    --------
+    >>> from upturn.metrics import toc_curve
+    >>> float(toc_curve([1, 0, 0, 0], [4, 3, 2, 1], [1, 0, 1, 0])(0.5))
+    0.5
+    """
+    check_convention(convention, [None, "grf", "causalml"], "toc_curve")
+    ranked, strata = _read_curve(y, score, treatment, sample_weight, control, propensity, response, convention)
+    table = ranked.table
+    if convention == "causalml":
+        curve = curve_of(ranked, "joint", "causalml")
+        n, k = len(curve.x) - 1, np.maximum(curve.x, 1)
+        ready = np.interp(curve.x, table[:, W0] + table[:, W1], (table[:, W0] > 0) & (table[:, W1] > 0)) == 1
+        toc = np.where(ready, curve.y / k - rates(table[-1]), 0.0)
+        curve = Curve(curve.x / n, toc)
+    else:
+        population = table[:, W0] + table[:, W1]
+        share = population / population[-1]
+        # Within a tie the curve is a hyperbola, so a wide one gets points of its own.
+        x = np.union1d(share, np.linspace(0, 1, 201))
+        x[-1] = 1.0
+        height = np.interp(x, share, _deviation(table, table[-1]))
+        height[1:] /= x[1:]
+        height[0], height[-1] = height[1], 0.0
+        curve = Curve(x, height)
+    if interval is None:
+        return curve
+    if convention not in (None, "grf"):
+        raise ValueError(
+            f"a band is drawn for upturn's own curves: leave convention={convention!r} or the interval out"
+        )
+    statistic = Statistic(_toc_heights, shares=GRID[1:], scheme="half")
+    return banded(curve, statistic, ranked, strata, check_level(interval), n_bootstrap, random_state, n_jobs)
+
+
+def _read_curve(
+    y: Any,
+    score: Any,
+    treatment: Any,
+    sample_weight: Any,
+    control: Any,
+    propensity: Any,
+    response: Any,
+    convention: Convention | None,
+) -> tuple[Ranked, Strata]:
+    target, scores = read_one_arm(y, score, treatment, sample_weight, control, "autoc or qini, which average over arms")
+    check_target(convention, target)
+    if propensity is None and response is None:
+        return rank(target, scores, 1), Strata.of_arms(target)
+    only_effects(convention)
+    effects = np.ascontiguousarray(dr_effects(target, propensity, response)[:, 0])
+    return rank_one_group(effects, scores, target.weight), Strata.of_values(target, effects)
+
+
+def _deviation(sums: Floats, totals: Floats) -> Floats:
+    """Effect scores above their mean, summed to here, per person: the kernel's D(k) / n."""
+    w0, s0, w1, s1 = np.moveaxis(totals, -1, 0)
+    arm = (sums[..., S1] - s1 * (sums[..., W1] / w1)) / w1
+    return np.asarray(arm - ratio(sums[..., S0] - s0 * ratio(sums[..., W0], w0), w0))
+
+
+def _qini_heights(sums: Floats, totals: Floats) -> Floats:
+    ends = totals[..., None, :]
+    share = (sums[..., W0] + sums[..., W1]) / (ends[..., W0] + ends[..., W1])
+    return np.asarray(_deviation(sums, ends) + share * rates(ends))
+
+
+def _toc_heights(sums: Floats, totals: Floats) -> Floats:
+    ends = totals[..., None, :]
+    share = (sums[..., W0] + sums[..., W1]) / (ends[..., W0] + ends[..., W1])
+    return np.asarray(_deviation(sums, ends) / share)

@@ -1,0 +1,116 @@
+"""Pictures of policies: overlap of the arms, calibration of effects, gain against budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from upturn.metrics import Table
+from upturn.plot._style import COLOURS, GREY, STYLES, legend, new_axes, tidy
+from upturn.policy import GainCurve, Overlap
+
+
+def overlap(found: Overlap, *, arm: int = 1, bins: int = 30, ax: Any = None) -> Any:
+    """Draw how the probability of an arm is distributed in the arms: where only one has people, nothing can be compared.
+
+    Parameters
+    ----------
+    found : Overlap
+        From :func:`upturn.policy.overlap`.
+    arm : int
+        Number of the arm whose probability is drawn, control being 0.
+    bins : int
+        Number of bars.
+    ax : matplotlib axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    ax = new_axes(ax)
+    edges = np.linspace(0, 1, bins + 1)
+    for code, label in enumerate(found.labels):
+        mine = found.propensity[found.arm == code, arm]
+        colour, style = COLOURS[code % len(COLOURS)], STYLES[code % len(STYLES)]
+        ax.hist(mine, bins=edges, density=True, alpha=0.25, color=colour)
+        ax.hist(
+            mine,
+            bins=edges,
+            density=True,
+            histtype="step",
+            color=colour,
+            linestyle=style,
+            linewidth=1.6,
+            label=f"{label} ({len(mine):,} rows)",
+        )
+    ax.set(xlabel=f"probability of {found.labels[arm]}", ylabel="density", title="Overlap of the arms", xlim=(0, 1))
+    legend(ax)
+    tidy(ax)
+    return ax
+
+
+def calibration(table: Table, *, ax: Any = None) -> Any:
+    """Draw measured against predicted effects, with intervals; on the dashed line they agree.
+
+    Parameters
+    ----------
+    table : Table
+        From :func:`upturn.policy.calibration_table`, or ``calibrator.table_``, where the calibrated effects are drawn too.
+    ax : matplotlib axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    ax = new_axes(ax)
+    arms = list(dict.fromkeys(table["arm"].tolist()))
+    for k, arm in enumerate(arms):
+        mine, colour = table["arm"] == arm, COLOURS[k % len(COLOURS)]
+        x, effect = table["predicted"][mine], table["effect"][mine]
+        margin = np.abs(np.vstack([effect - table["low"][mine], table["high"][mine] - effect]))
+        ax.errorbar(x, effect, yerr=margin, fmt="os^Dv"[k % 5], color=colour, capsize=3, label=f"{arm}")
+        if "calibrated" in table.columns:
+            ax.plot(x, table["calibrated"][mine], STYLES[k % len(STYLES)], color=colour, label=f"{arm}, calibrated")
+    low, high = np.nanmin(table["predicted"]), np.nanmax(table["predicted"])
+    ax.plot([low, high], [low, high], "--", color=GREY, zorder=0)
+    ax.axhline(0, color=GREY, linewidth=0.5, zorder=0)
+    ax.set(xlabel="predicted effect, or score", ylabel="measured effect", title="Calibration")
+    if len(arms) > 1 or "calibrated" in table.columns:
+        legend(ax)
+    tidy(ax)
+    return ax
+
+
+def gain(curve: GainCurve, *, ax: Any = None) -> Any:
+    """Draw what every budget gains per 1,000 people, with its interval, beside spending it at random.
+
+    Parameters
+    ----------
+    curve : GainCurve
+        From :func:`upturn.policy.gain_curve`.
+    ax : matplotlib axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    ax = new_axes(ax)
+    money = curve.profit is not None
+    height = curve.gain if curve.profit is None else curve.profit
+    low = curve.low if curve.profit_low is None else curve.profit_low
+    high = curve.high if curve.profit_high is None else curve.profit_high
+    ax.plot(curve.budget, height, color=COLOURS[0], label="the best first")
+    ax.fill_between(
+        curve.budget, low, high, alpha=0.2, color=COLOURS[0], linewidth=0, label=f"{curve.level:.0%} interval"
+    )
+    if not money:
+        ax.plot(curve.budget, curve.random, "--", color=GREY, label="at random")
+    ax.axhline(0, color=GREY, linewidth=0.5)
+    ax.set(xlabel="budget", ylabel=f"{'net profit' if money else 'gain'} per 1,000 people", title="What a budget gains")
+    legend(ax)
+    tidy(ax)
+    return ax
