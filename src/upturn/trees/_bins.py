@@ -15,7 +15,7 @@ from upturn.kernels.binning import MAX_BINS, distinct_values, encode_feature_maj
 from upturn.kernels.sampling import EDGES, choose, purpose_key
 
 Codes = NDArray[np.uint8]
-_SAMPLE = 200_000  # rows whose values decide the edges of a feature with many values
+_SAMPLE = 50_000  # rows whose values decide the edges of a feature with many values
 _CHUNK = 65_536  # rows encoded by one kernel call
 
 
@@ -51,7 +51,7 @@ class Bins:
     ) -> Bins:
         """Learn bins from a matrix; ``n_levels[j]`` is None for a numeric column.
 
-        Quantiles of features with many values are taken from a fixed sample of 200,000 rows when there are more.
+        Quantiles of features with many values are taken from a fixed sample of 50,000 rows when there are more.
         """
         n, p = X.shape
         sample = _sample_rows(n)
@@ -170,15 +170,15 @@ def _numeric_edges(
     if found <= max_bins:  # one bin a value
         values = np.sort(few[:found])
         return out[: quantile_edges(values, np.ones(found), max_bins, out)].copy()
-    column = X[:, j] if sample is None else X[sample, j]
-    known = ~np.isnan(column)
-    column = column[known] + 0.0
+    column = X[:, j] + 0.0 if sample is None else X[sample, j] + 0.0
     if weight is None:
-        column.sort()
+        column.sort()  # missing values come last
+        column = column[: np.searchsorted(column, np.inf, side="right")]
         first = np.flatnonzero(np.r_[True, column[1:] != column[:-1]])
         mass = np.diff(np.r_[first, column.size]).astype(np.float64)
     else:
-        weight = (weight if sample is None else weight[sample])[known]
+        known = ~np.isnan(column)
+        column, weight = column[known], (weight if sample is None else weight[sample])[known]
         order = np.argsort(column, kind="stable")
         column = column[order]
         first = np.flatnonzero(np.r_[True, column[1:] != column[:-1]])

@@ -127,9 +127,9 @@ class UpliftTree(TreeModel):
     >>> y = rng.random(4000) < 0.4 + 0.3 * treatment * np.where(X[:, 0] < 5, 1, -1)
     >>> tree = UpliftTree(max_depth=1, random_state=0).fit(X, y, treatment)
     >>> print(tree.export_text(digits=2))
-    all: effect -0.014 [0: 0.4 (n=2048); 1: 0.39 (n=1952)]
-    |   x0 <= 4.5: effect +0.27 [0: 0.41 (n=1057); 1: 0.68 (n=977)]
-    |   not (x0 <= 4.5): effect -0.3 [0: 0.39 (n=991); 1: 0.093 (n=975)]
+    all: effect +0.0073 [0: 0.39 (n=1948); 1: 0.4 (n=2052)]
+    |   x0 <= 4.5: effect +0.32 [0: 0.39 (n=957); 1: 0.71 (n=1016)]
+    |   not (x0 <= 4.5): effect -0.3 [0: 0.4 (n=991); 1: 0.099 (n=1036)]
     >>> tree.recommend([[2, 0], [7, 0]])
     array([1, 0])
     """
