@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 
-from upturn.meta import ClassTransformation
+from upturn.boosting import UpliftBagging, UpliftBoosting
+from upturn.meta import ClassTransformation, DRLearner, RLearner, SLearner, TLearner, TreatedOnly, XLearner
+from upturn.policy import UpliftCalibrator
 from upturn.svm import DifferentialSVM, StandardSVM, SubgroupSVM, TwoCostSVM, UpliftSVM, UpliftSVMCV
+from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
 
 # (name, a function that makes one)
 ESTIMATORS = {
     "ClassTransformation": lambda: ClassTransformation(),
     "ClassTransformation over a classifier": lambda: ClassTransformation(LogisticRegression()),
+    "UpliftTree": lambda: UpliftTree(random_state=0),
+    "UpliftForest": lambda: UpliftForest(n_estimators=4, random_state=0),
+    "CTSForest": lambda: CTSForest(n_estimators=4, random_state=0),
+    "UCTSForest": lambda: UCTSForest(n_estimators=4, random_state=0),
+    "UpliftBoosting": lambda: UpliftBoosting(n_estimators=4, random_state=0),
+    "UpliftBagging": lambda: UpliftBagging(n_estimators=4, random_state=0),
     "UpliftSVM": lambda: UpliftSVM(ratio=1.2, tol=1e-12),
     "UpliftSVM with p above 1": lambda: UpliftSVM(p=1.5, ratio=1.5),
     "UpliftSVMCV": lambda: UpliftSVMCV(Cs=[0.01, 1.0], ratios=[1.0, 1.5], cv=2, random_state=0),
@@ -18,4 +27,23 @@ ESTIMATORS = {
     "StandardSVM": lambda: StandardSVM(tol=1e-12),
     "TwoCostSVM": lambda: TwoCostSVM(tol=1e-12),
     "SubgroupSVM": lambda: SubgroupSVM(tol=1e-12),
+    "SLearner": lambda: SLearner(Ridge(), interactions=True),
+    "TLearner": lambda: TLearner(random_state=0),
+    "XLearner": lambda: XLearner(Ridge()),
+    "DRLearner": lambda: DRLearner(Ridge(), cv=2, random_state=0),
+    "RLearner": lambda: RLearner(Ridge(), cv=2, random_state=0),
+    "TreatedOnly": lambda: TreatedOnly(Ridge()),
+    "UpliftCalibrator": lambda: UpliftCalibrator(ClassTransformation(), cv=2, random_state=0),
+}
+
+# Those that draw rows at random, or deal them to folds, inside fit: a weighted row then differs from repeated ones.
+DRAWS_ROWS = {
+    "UpliftForest",
+    "CTSForest",
+    "UCTSForest",
+    "UpliftBagging",
+    "UpliftSVMCV",
+    "DRLearner",
+    "RLearner",
+    "UpliftCalibrator",
 }

@@ -171,15 +171,15 @@ def test_bootstrap_error_matches_repeated_experiments():
 
 
 def test_bootstrap_replicates_are_areas_of_resampled_rows():
-    from upturn.kernels.ranking import resample
-    from upturn.metrics._estimate import rows_by_arm
+    from upturn.kernels.resampling import resample
+    from upturn.metrics._estimate import rows_by_stratum
 
     rng = np.random.default_rng(5)
     y, score, arm = rng.normal(size=60), rng.integers(0, 9, 60).astype(float), rng.integers(0, 2, 60)
     weight = rng.uniform(0.5, 2, 60)
     samples = auuc(y, score, arm, sample_weight=weight, interval=0.9, n_bootstrap=30, random_state=8).samples
     counts = np.empty(60, np.int32)
-    rows = rows_by_arm(up._target.read_target(y, arm))
+    rows = rows_by_stratum(arm.astype(np.uint8), 2)
     for replicate in range(30):
         resample(np.uint64(8), replicate, *rows, counts)
         assert [counts[arm == a].sum() for a in (0, 1)] == [np.sum(arm == a) for a in (0, 1)]

@@ -19,6 +19,7 @@ LEVELS: list[set[str]] = [
     {"persist"},
     {"base"},
     {"svm", "trees", "features", "datasets"},
+    {"_nuisance"},
     {"boosting", "meta", "policy", "model_selection", "_check"},
     {"plot", "_report"},
     {"cli"},

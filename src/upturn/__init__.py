@@ -12,12 +12,26 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "check": "upturn._check",
     "pack": "upturn._target",
     "unpack": "upturn._target",
     "load": "upturn.persist",
     "ModelFileError": "upturn.persist",
 }
-_ROOMS = ("base", "meta", "metrics", "model_selection", "persist")
+_ROOMS = (
+    "base",
+    "boosting",
+    "datasets",
+    "features",
+    "meta",
+    "metrics",
+    "model_selection",
+    "persist",
+    "plot",
+    "policy",
+    "svm",
+    "trees",
+)
 
 __all__ = ["__version__", *_HOMES, *_ROOMS]
 

@@ -1,8 +1,16 @@
 from upturn import base as base
+from upturn import boosting as boosting
+from upturn import datasets as datasets
+from upturn import features as features
 from upturn import meta as meta
 from upturn import metrics as metrics
 from upturn import model_selection as model_selection
 from upturn import persist as persist
+from upturn import plot as plot
+from upturn import policy as policy
+from upturn import svm as svm
+from upturn import trees as trees
+from upturn._check import check as check
 from upturn._target import pack as pack
 from upturn._target import unpack as unpack
 from upturn.persist import ModelFileError as ModelFileError

@@ -116,8 +116,7 @@ class Gated(BaseEstimator):  # type: ignore[misc]
                 "arms such as UpliftForest"
             )
         self._fit(Experiment(matrix, target.y, target.arm, target.weight, schema, target.n_arms))
-        self.control_, self.arms_ = target.control, target.arms
-        self._adopt_schema(schema)
+        self._remember(target.control, target.arms, schema)
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -133,6 +132,11 @@ class Gated(BaseEstimator):  # type: ignore[misc]
 
     def _set_state(self, state: dict[str, Any]) -> None:
         raise TypeError(f"{type(self).__name__} does not say what its state is")
+
+    def _remember(self, control: Label, arms: list[Label], schema: Schema) -> None:
+        """Keep the labels and columns of the experiment; an ensemble hands them on to its members."""
+        self.control_, self.arms_ = control, arms
+        self._adopt_schema(schema)
 
     def _adopt_schema(self, schema: Schema) -> None:
         self._schema, self.n_features_in_ = schema, schema.n_features
@@ -167,8 +171,7 @@ class Gated(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{type(self).__name__} has one arm besides control, and the file names {len(arms)}")
         if not all(isinstance(label, bool | int | float | str) for label in (control, *arms)):
             raise ValueError("an arm label is of a kind that cannot be one")
-        self.control_, self.arms_ = control, arms
-        self._adopt_schema(Schema.from_json(dump["schema"]))
+        self._remember(control, arms, Schema.from_json(dump["schema"]))
         self._set_state(dump["fitted"])
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -248,6 +251,21 @@ class UpliftEstimator(Gated):
 
     def _predict(self, X: Matrix) -> NDArray[np.float64]:
         raise TypeError(f"{type(self).__name__} does not say how to predict")
+
+    # An ensemble fits many members to one experiment that differ only in their weights. A model that can share work
+    # between such fits (trees bin the features once) overrides all three.
+
+    def _prepare(self, data: Experiment) -> Any:
+        """What every fit to these rows shares."""
+        return data
+
+    def _fit_prepared(self, prepared: Any, weight: NDArray[np.float64]) -> None:
+        """Fit to prepared rows under other weights."""
+        self._fit(replace(prepared, weight=weight))
+
+    def _recommend_prepared(self, prepared: Any) -> NDArray[np.intp]:
+        """The model's decisions on the prepared rows."""
+        return self._recommend(prepared.X)
 
     def _recommend(self, X: Matrix) -> NDArray[np.intp]:
         scores = self._predict(X)

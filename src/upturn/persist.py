@@ -33,10 +33,16 @@ import upturn
 
 FORMAT = 1  # raised when the layout changes; every older format stays readable
 
-# Every class that can be saved, and where it lives.
-REGISTRY = {
-    "ClassTransformation": "upturn.meta",
+# Every class that can be saved, by where it lives.
+_HOMES = {
+    "upturn.boosting": ("UpliftBagging", "UpliftBoosting"),
+    "upturn.features": ("FilterSelector", "UMODLDiscretizer", "UMODLSelector"),
+    "upturn.meta": ("ClassTransformation", "DRLearner", "RLearner", "SLearner", "TLearner", "TreatedOnly", "XLearner"),
+    "upturn.policy": ("UpliftCalibrator",),
+    "upturn.svm": ("DifferentialSVM", "StandardSVM", "SubgroupSVM", "TwoCostSVM", "UpliftSVM", "UpliftSVMCV"),
+    "upturn.trees": ("CTSForest", "UCTSForest", "UpliftForest", "UpliftTree"),
 }
+REGISTRY = {name: home for home, names in _HOMES.items() for name in names}
 
 _DTYPES = {"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"}
 _MEMBER = re.compile(r"manifest\.json|array-\d{5}\.npy|foreign-\d{5}\.skops")

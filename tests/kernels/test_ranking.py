@@ -1,12 +1,10 @@
 """The walk down a sorted list, against naive twins; these also run without the compiler."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 
-import naive
 from strategies import experiments
-from upturn.kernels import ranking
+from upturn.kernels import ranking, resampling
 from upturn.kernels.sorting import argsort_descending
 
 
@@ -33,23 +31,14 @@ def test_running_sums(experiment):
     np.testing.assert_allclose(table, expected, atol=1e-12)
 
 
-@pytest.mark.parametrize(("code", "twin"), [(ranking.SEPARATE, naive.separate_auuc), (ranking.JOINT, naive.joint_auuc)])
-@given(experiment=experiments(max_rows=12))
-@settings(max_examples=50)
-def test_area(code, twin, experiment):
-    y, score, arm, weight = experiment
-    expected = twin(y, score, arm, np.ones(len(y)) if weight is None else weight)
-    assert ranking.area(code, *arranged(*experiment)) == pytest.approx(expected, abs=1e-12)
-
-
 def test_resampling_draws_every_arm_by_itself_and_is_pure():
     with np.errstate(over="ignore"):
         rows, starts = np.array([4, 1, 0, 2, 3], np.uint32), np.array([0, 2, 5])
         seen = np.zeros(5, int)
         for replicate in range(400):
             counts, again = np.full(5, -1, np.int32), np.empty(5, np.int32)
-            ranking.resample(np.uint64(7), replicate, rows, starts, counts)
-            ranking.resample(np.uint64(7), replicate, rows, starts, again)
+            resampling.resample(np.uint64(7), replicate, rows, starts, counts)
+            resampling.resample(np.uint64(7), replicate, rows, starts, again)
             np.testing.assert_array_equal(counts, again)
             assert (counts[[4, 1]].sum(), counts[[0, 2, 3]].sum()) == (2, 3)
             seen += counts

@@ -10,9 +10,11 @@ All arithmetic is on uint64: numba turns a mixture of int64 and uint64 into floa
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from upturn.kernels._jit import inner
+from upturn.kernels._jit import F8_out, inner, kernel, u8, void
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -21,6 +23,7 @@ _S30, _S27, _S31, _S32, _S11, _ONE = (np.uint64(k) for k in (30, 27, 31, 32, 11,
 
 # What a draw is for. Two purposes never share a key.
 BOOTSTRAP = np.uint64(1)
+RESTART = np.uint64(2)
 
 
 @inner
@@ -53,3 +56,11 @@ def below(word, n):
 def uniform(word):
     """A float in [0, 1) from a word."""
     return (word >> _S11) * (1.0 / 9007199254740992.0)
+
+
+@kernel(void, u8, u8, u8, F8_out)
+def exponentials(seed, purpose, index, out):
+    """Fill ``out`` with independent standard exponential numbers, one per row."""
+    key = fold(fold(seed, purpose), index)
+    for i in range(len(out)):
+        out[i] = -math.log(1.0 - uniform(draw(key, np.uint64(i))))

@@ -11,38 +11,23 @@ share a score enter together, so between two rows of the table a curve is a stra
 orders they could have, a constant score is the random line, and shuffling the data changes nothing. Unweighted sums
 of integer outcomes are exact (float64 holds integers up to 2**53).
 
-A bootstrap replicate is a count per row. It walks the same sorted list, so nothing is sorted again.
+The table of ten million rows is large, so areas never hold it: :func:`fill` makes it a block at a time, with the number
+of rows as a fifth column, and each *fold* of :mod:`upturn.kernels.areas` consumes the block while it is in the cache.
+
+A replicate is a count per row, made by :mod:`upturn.kernels.resampling`. It walks the same sorted list, so nothing is
+sorted again.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from upturn.kernels._jit import (
-    B1,
-    F8,
-    F8_2,
-    I8,
-    U1,
-    U4,
-    F8_2_out,
-    F8_out,
-    I4_out,
-    U1_out,
-    f8,
-    i8,
-    inner,
-    kernel,
-    u8,
-    void,
-)
-from upturn.kernels.hashing import BOOTSTRAP, below, draw, fold
+from upturn.kernels._jit import B1, F8, F8_2, U1, U4, F8_2_out, F8_out, U1_out, inner, kernel, void
 
-# Columns of the table of running sums.
-W0, S0, W1, S1 = range(4)
+# Columns of the table of running sums; a block has one more, the number of rows so far.
+W0, S0, W1, S1, ROWS = range(5)
 
-# Areas over the random line, by code.
-SEPARATE, JOINT = 0, 1
+BLOCK = 512  # rows of the table that are in the works at once: 20 kB, which stays in the first-level cache
 
 
 @kernel(void, U4, F8, U1, F8, F8_out, U1_out, F8_out)
@@ -77,8 +62,23 @@ def running_sums(last, y, side, weight, table):
             end += 1
 
 
+@kernel(void, F8, U1, F8, F8_out)
+def sum_columns(y, side, weight, totals):
+    """The last row of the table, added in the same order and so to the last bit."""
+    weighted = len(weight) > 0
+    w0 = s0 = w1 = s1 = 0.0
+    for i in range(len(y)):
+        arm = 1.0 * side[i]
+        w = weight[i] if weighted else 1.0
+        w1 += w * arm
+        s1 += w * arm * y[i]
+        w0 += w * (1.0 - arm)
+        s0 += w * (1.0 - arm) * y[i]
+    totals[W0], totals[S0], totals[W1], totals[S1] = w0, s0, w1, s1
+
+
 @inner
-def _gain(w0, s0, w1, s1):
+def gain(w0, s0, w1, s1):
     """(S_1 / W_1 - S_0 / W_0) (W_0 + W_1): what treating everybody down to here gains, an empty arm counting as rate 0."""
     rate1 = s1 / w1 if w1 > 0 else 0.0
     rate0 = s0 / w0 if w0 > 0 else 0.0
@@ -90,81 +90,38 @@ def gain_curve(table, out):
     """The gain at every row of the table, per person of the whole population."""
     total = table[-1, W0] + table[-1, W1]
     for i in range(len(table)):
-        out[i] = _gain(table[i, W0], table[i, S0], table[i, W1], table[i, S1]) / total
+        out[i] = gain(table[i, W0], table[i, S0], table[i, W1], table[i, S1]) / total
 
 
 @inner
-def _lift_area(twice, total, success):
-    """Area between an arm's lift curve and its diagonal, from twice the area under it in raw sums.
+def fill(start, last, y, side, weight, slot, counts, sums, block):
+    """Continue the table from row ``start``: block[0] is where it stood, block[1:] what follows, until the block is full.
 
-    The curve joins the points (W / W_n, S / W_n): its area is Σ (W_i - W_{i-1})(S_i + S_{i-1}) / (2 W_n²) and the
-    diagonal's is S_n / (2 W_n). For integers both numerators are exact.
+    Empty weights or counts stand for 1 everywhere; the count of row i is ``counts[slot[i]]``. Ties in which nobody was
+    drawn make no row. Arms are told apart by multiplication and rows of the block are always written and only sometimes
+    kept: the branches would go either way at random, and a processor that guesses wrong waits longer than it adds.
+    Returns the next row of the data and the number of rows of the block beyond the first.
     """
-    return (twice - total * success) / (2.0 * total * total)
-
-
-@inner
-def _area(code, order, last, y, side, weight, counts):
-    """Area over the random line in one walk down the list; empty weights or counts stand for 1 everywhere."""
     weighted, resampled = len(weight) > 0, len(counts) > 0
-    w0 = s0 = w1 = s1 = 0.0
-    before_w0 = before_s0 = before_w1 = before_s1 = before = 0.0
-    twice0 = twice1 = twice = 0.0
-    for i in range(len(y)):
+    w0, s0, w1, s1, people = sums[W0], sums[S0], sums[W1], sums[S1], sums[ROWS]
+    block[0, W0], block[0, S0], block[0, W1], block[0, S1], block[0, ROWS] = w0, s0, w1, s1, people
+    end, i, n, fresh = 1, start, len(y), 0
+    while i < n and end < BLOCK:
         w = weight[i] if weighted else 1.0
-        if resampled:
-            w *= counts[order[i]]
-        if side[i]:
-            w1 += w
-            s1 += w * y[i]
-        else:
-            w0 += w
-            s0 += w * y[i]
-        if last[i]:
-            if code == SEPARATE:
-                twice0 += (w0 - before_w0) * (s0 + before_s0)
-                twice1 += (w1 - before_w1) * (s1 + before_s1)
-            else:
-                here = _gain(w0, s0, w1, s1)
-                twice += ((w0 - before_w0) + (w1 - before_w1)) * (here + before)
-                before = here
-            before_w0, before_s0, before_w1, before_s1 = w0, s0, w1, s1
-    if code == SEPARATE:
-        return _lift_area(twice1, w1, s1) - _lift_area(twice0, w0, s0)
-    total = w0 + w1
-    return (twice - total * before) / (2.0 * total * total)
-
-
-@kernel(f8, i8, U4, B1, F8, U1, F8)
-def area(code, order, last, y, side, weight):
-    """Area between the uplift curve and its diagonal, ``SEPARATE`` or ``JOINT``, of sorted columns."""
-    return _area(code, order, last, y, side, weight, np.empty(0, np.int32))
-
-
-@inner
-def _resample(key, rows, starts, counts):
-    """Draw as many rows of every arm as it has, with replacement, as counts per row.
-
-    ``rows`` lists the rows arm by arm, those of arm a in ``rows[starts[a] : starts[a + 1]]``.
-    """
-    counts[:] = 0
-    for a in range(len(starts) - 1):
-        arm_key = fold(key, np.uint64(a))
-        size = np.uint64(starts[a + 1] - starts[a])
-        for i in range(starts[a + 1] - starts[a]):
-            counts[rows[starts[a] + np.int64(below(draw(arm_key, np.uint64(i)), size))]] += 1
-
-
-@kernel(void, u8, i8, U4, I8, I4_out)
-def resample(seed, replicate, rows, starts, counts):
-    """The counts of one bootstrap replicate, a pure function of its arguments."""
-    _resample(fold(fold(seed, BOOTSTRAP), np.uint64(replicate)), rows, starts, counts)
-
-
-@kernel(void, i8, u8, i8, U4, I8, U4, B1, F8, U1, F8, I4_out, F8_out)
-def bootstrap_areas(code, seed, first, rows, starts, order, last, y, side, weight, counts, areas):
-    """The area of replicates ``first``, ``first + 1``, … on the sorted columns, counts being scratch."""
-    base = fold(seed, BOOTSTRAP)
-    for r in range(len(areas)):
-        _resample(fold(base, np.uint64(first + r)), rows, starts, counts)
-        areas[r] = _area(code, order, last, y, side, weight, counts)
+        count = np.int64(counts[slot[i]]) if resampled else 1
+        w *= count
+        people += count
+        arm = 1.0 * side[i]
+        wy = w * y[i]
+        w1 += w * arm
+        s1 += wy * arm
+        w0 += w * (1.0 - arm)
+        s0 += wy * (1.0 - arm)
+        block[end, W0], block[end, S0], block[end, W1], block[end, S1], block[end, ROWS] = w0, s0, w1, s1, people
+        fresh |= 1 if count > 0 else 0
+        keep = fresh & (1 if last[i] else 0)
+        end += keep
+        fresh &= 1 - keep
+        i += 1
+    sums[W0], sums[S0], sums[W1], sums[S1], sums[ROWS] = w0, s0, w1, s1, people
+    return i, end - 1

@@ -1,7 +1,36 @@
-"""Metrics: curves and areas that judge a ranking by uplift, with intervals."""
+"""Metrics: curves and areas that judge a ranking by uplift, with intervals, and comparisons between models."""
 
-from upturn.metrics._areas import auuc
-from upturn.metrics._curves import Curve, uplift_curve
+from upturn.metrics._areas import auu, auuc, lift_area
+from upturn.metrics._at import decile_table, uplift_at
+from upturn.metrics._compare import RankingWarning, compare, evaluate
+from upturn.metrics._curves import Curve, average_curves, lift_curve, uplift_curve
+from upturn.metrics._effects import effect_scores, expected_response, modified_uplift_curve, policy_value
 from upturn.metrics._estimate import Estimate
+from upturn.metrics._frame import Table
+from upturn.metrics._rate import autoc, qini, qini_curve, rate, toc_curve
 
-__all__ = ["Curve", "Estimate", "auuc", "uplift_curve"]
+__all__ = [
+    "Curve",
+    "Estimate",
+    "RankingWarning",
+    "Table",
+    "autoc",
+    "auu",
+    "auuc",
+    "average_curves",
+    "compare",
+    "decile_table",
+    "effect_scores",
+    "evaluate",
+    "expected_response",
+    "lift_area",
+    "lift_curve",
+    "modified_uplift_curve",
+    "policy_value",
+    "qini",
+    "qini_curve",
+    "rate",
+    "toc_curve",
+    "uplift_at",
+    "uplift_curve",
+]

@@ -1,54 +1,21 @@
-"""The area under the uplift curve."""
+"""Areas under uplift and lift curves: auuc, auu, lift_area."""
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upturn._run import make_seed
 from upturn._target import Target
-from upturn.kernels.ranking import JOINT, SEPARATE, area, bootstrap_areas
-from upturn.metrics._curves import Ranking
-from upturn.metrics._estimate import Estimate, bootstrap, check_level, rows_by_arm
-from upturn.metrics._ranked import Ranked, arm_shares, rank, read_ranked
-
-_CODES = {"separate": SEPARATE, "joint": JOINT}
-
-
-@overload
-def auuc(
-    y: Any,
-    score: Any,
-    treatment: Any = ...,
-    *,
-    sample_weight: Any = ...,
-    control: Any = ...,
-    ranking: Ranking = ...,
-    interval: None = ...,
-    n_bootstrap: int = ...,
-    random_state: Any = ...,
-    n_jobs: int | None = ...,
-) -> float: ...
+from upturn.metrics._conventions import LIFT_COUNTS, Convention, Ranking, auuc_statistic, check_target
+from upturn.metrics._estimate import Estimate, check_level, metric
+from upturn.metrics._gate import read_group
+from upturn.metrics._ranked import Floats, Judged, judge, rank_one_group, read_ranked
+from upturn.metrics._statistic import Statistic, Strata, measure, replicate
 
 
-@overload
-def auuc(
-    y: Any,
-    score: Any,
-    treatment: Any = ...,
-    *,
-    sample_weight: Any = ...,
-    control: Any = ...,
-    ranking: Ranking = ...,
-    interval: float,
-    n_bootstrap: int = ...,
-    random_state: Any = ...,
-    n_jobs: int | None = ...,
-) -> Estimate: ...
-
-
+@metric
 def auuc(
     y: Any,
     score: Any,
@@ -56,7 +23,8 @@ def auuc(
     *,
     sample_weight: Any = None,
     control: Any = None,
-    ranking: Ranking = "separate",
+    ranking: Ranking | None = None,
+    convention: Convention | None = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
     random_state: Any = None,
@@ -82,8 +50,12 @@ def auuc(
         Weights, such as inverse propensities.
     control : label, optional
         Which label is control, when its name does not tell.
-    ranking : {"separate", "joint"}
-        Whether each arm is ranked by itself (the papers' curve) or both together.
+    ranking : {"separate", "joint"}, optional
+        Whether each arm is ranked by itself (the papers' curve, the default) or both together.
+    convention : {"sklift", "causalml", "criteo", "libuplift"}, optional
+        Give the number another library gives: scikit-uplift's ``uplift_auc_score``, causalml's ``auuc_score``, the
+        Criteo benchmark's AUUC (the diagonal not subtracted), or libuplift's ``area_under_uplift_curve`` (upturn's own
+        number; with ``ranking="joint"``, its ``area_under_uplift_curve_j``).
     interval : float, optional
         A confidence level such as 0.95: the result is then an :class:`Estimate` with ``se``, ``low`` and ``high``.
     n_bootstrap : int
@@ -110,37 +82,129 @@ def auuc(
     >>> auuc(y, [7, 7, 7, 7], treatment)
     0.0
     """
-    if ranking not in _CODES:
-        raise ValueError(f"ranking={ranking!r}: expected 'separate' (each arm ranked by itself) or 'joint'")
+    statistic = auuc_statistic(ranking, convention)
     level = None if interval is None else check_level(interval)
     target, scores = read_ranked(y, score, treatment, sample_weight, control)
-    code = _CODES[ranking]
+    check_target(convention, target)
+    return estimate(statistic, judge(target, scores), target, level, n_bootstrap, random_state, n_jobs)
+
+
+@metric
+def auu(
+    y: Any,
+    score: Any,
+    treatment: Any = None,
+    *,
+    sample_weight: Any = None,
+    control: Any = None,
+    interval: float | None = None,
+    n_bootstrap: int = 200,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> float:
+    r"""Area under the uplift curve of Kuusisto et al., in counts of successes.
+
+    .. math:: \mathrm{AUU} = \mathrm{AUL}_{\text{treated}} - \mathrm{AUL}_{\text{control}}
+
+    with AUL the :func:`lift_area` of each arm. Unlike :func:`auuc` it is in counts, so it depends on the arms' sizes and
+    does not subtract the random line: a constant score gives half the difference in successes.
+
+    Parameters
+    ----------
+    y, score, treatment, sample_weight, control, interval, n_bootstrap, random_state, n_jobs
+        As in :func:`auuc`.
+
+    Returns
+    -------
+    float or Estimate
+
+    References
+    ----------
+    Kuusisto et al., "Support vector machines for differential prediction", 2014, equation (1).
+
+    Examples
+    --------
+    >>> from upturn.metrics import auu
+    >>> auu([1, 0, 0, 1], [4, 3, 2, 1], [1, 0, 1, 0])
+    0.5
+    """
+    level = None if interval is None else check_level(interval)
+    target, scores = read_ranked(y, score, treatment, sample_weight, control)
+    return estimate(LIFT_COUNTS, judge(target, scores), target, level, n_bootstrap, random_state, n_jobs)
+
+
+@metric
+def lift_area(
+    y: Any,
+    score: Any,
+    *,
+    sample_weight: Any = None,
+    interval: float | None = None,
+    n_bootstrap: int = 200,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> float:
+    r"""Area under the lift curve of one group, in counts of successes.
+
+    The curve shows how many successes are among the best-scored share of the group. With P successes of rate π,
+
+    .. math:: \mathrm{AUL} = P \left(\frac{\pi}{2} + (1 - \pi)\,\mathrm{AUC}\right),
+
+    AUC being the area under the ROC curve.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Outcome of the rows of one group.
+    score : array-like of shape (n,)
+        Their score, larger meaning a success is more likely.
+    sample_weight, interval, n_bootstrap, random_state, n_jobs
+        As in :func:`auuc`.
+
+    Returns
+    -------
+    float or Estimate
+
+    References
+    ----------
+    Kuusisto et al., "Support vector machines for differential prediction", 2014, equation (12).
+
+    Examples
+    --------
+    >>> from upturn.metrics import lift_area
+    >>> lift_area([1, 1, 0, 0], [4, 3, 2, 1])
+    1.5
+    """
+    level = None if interval is None else check_level(interval)
+    values, scores, weight = read_group(y, score, sample_weight)
+    judged = judge_one_group(values, scores, weight)
+    return estimate(LIFT_COUNTS, judged, Strata.one(values, weight), level, n_bootstrap, random_state, n_jobs)
+
+
+def judge_one_group(values: Floats, score: Floats, weight: Floats | None) -> Judged:
+    """One ranking of one group."""
+    return Judged([rank_one_group(values, score, weight)], np.ones(1))
+
+
+def estimate(
+    statistic: Statistic,
+    judged: Judged,
+    rows: Target | Strata,
+    level: float | None,
+    n_bootstrap: int,
+    random_state: Any,
+    n_jobs: int | None,
+) -> float:
+    """A number, or the number with its interval when a level is given."""
+    value = float(measure([statistic], judged)[0])
     if level is None:
-        return mean_area(target, scores, code)
-    value, samples, seed = 0.0, np.zeros(n_bootstrap), make_seed(random_state)
-    for k, share in enumerate(arm_shares(target)):
-        ranked = rank(target, scores[:, k], k + 1)
-        value += share * area(code, *ranked.columns)
-        samples += share * _replicates(code, ranked, rows_by_arm(target), seed, n_bootstrap, n_jobs)
+        return value
+    strata = rows if isinstance(rows, Strata) else Strata.of_arms(rows)
+    seed = make_seed(random_state)
+    samples = replicate([statistic], [judged], strata, seed=seed, n_bootstrap=n_bootstrap, n_jobs=n_jobs)[0][0]
     return Estimate(value, samples, level)
 
 
-def mean_area(target: Target, scores: NDArray[np.float64], code: int = SEPARATE) -> float:
-    """The arms' areas over the random line, averaged by arm size; ``scores`` has a column per arm."""
-    areas = [area(code, *rank(target, scores[:, k], k + 1).columns) for k in range(target.n_arms)]
-    return float(arm_shares(target) @ areas)
-
-
-def _replicates(
-    code: int,
-    ranked: Ranked,
-    draws: tuple[NDArray[np.uint32], NDArray[np.int64]],
-    seed: np.uint64,
-    n_bootstrap: int,
-    n_jobs: int | None,
-) -> NDArray[np.float64]:
-    def block(first: int, out: NDArray[np.float64]) -> None:
-        counts = np.empty(len(draws[0]), np.int32)
-        bootstrap_areas(code, seed, first, *draws, *ranked.columns, counts, out)
-
-    return bootstrap(block, n_bootstrap, n_jobs)
+def mean_area(target: Target, scores: Floats) -> float:
+    """AUUC of gated arguments; ``scores`` has a column per arm."""
+    return float(measure([auuc_statistic("separate", None)], judge(target, scores))[0])

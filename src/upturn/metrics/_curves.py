@@ -1,21 +1,26 @@
-"""The uplift curve."""
+"""Curves: what treating the best-scored share of the population does."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import ndtri
 
+from upturn._run import make_seed
 from upturn.kernels.ranking import S0, S1, W0, W1, gain_curve
-from upturn.metrics._ranked import Ranked, rank, read_ranked
+from upturn.metrics._conventions import Convention, Ranking, check_convention, check_target, rates, ratio
+from upturn.metrics._estimate import check_level
+from upturn.metrics._gate import read_group
+from upturn.metrics._ranked import Floats, Judged, Ranked, rank, rank_one_group, read_one_arm
+from upturn.metrics._statistic import Statistic, Strata, replicate
 
-Ranking = Literal["separate", "joint"]
+GRID = np.linspace(0, 1, 101)  # where bands are computed, and averages over splits by default
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Curve:
     """Points of a curve, joined by straight lines; ``x, y = curve`` takes it apart.
 
@@ -25,20 +30,35 @@ class Curve:
         Share of the population that is treated, from 0 to 1.
     y : array
         What that gains, per person of the whole population.
+    low, high : array or None
+        A band of pointwise intervals, when one was asked for.
+    level : float or None
+        Its confidence level.
     """
 
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
+    x: Floats
+    y: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+    level: float | None = None
 
-    def __iter__(self) -> Iterator[NDArray[np.float64]]:
+    def __iter__(self) -> Iterator[Floats]:
         return iter((self.x, self.y))
 
-    def __call__(self, x: Any) -> NDArray[np.float64]:
+    def __call__(self, x: Any) -> Floats:
         """The curve's height at any share."""
         return np.asarray(np.interp(x, self.x, self.y))
 
     def __repr__(self) -> str:
-        return f"Curve({len(self.x):,} points, from 0 to {self.y[-1]:.4g} at full treatment)"
+        band = "" if self.level is None else f", {self.level:.0%} band"
+        return f"Curve({len(self.x):,} points, from {self.y[0]:.4g} to {self.y[-1]:.4g} at full treatment{band})"
+
+    def to_frame(self) -> Any:
+        """The points as a pandas table, with the band when there is one."""
+        from upturn.metrics._frame import as_frame
+
+        columns = {"x": self.x, "y": self.y}
+        return as_frame(columns if self.low is None else {**columns, "low": self.low, "high": self.high})
 
 
 def uplift_curve(
@@ -48,7 +68,12 @@ def uplift_curve(
     *,
     sample_weight: Any = None,
     control: Any = None,
-    ranking: Ranking = "separate",
+    ranking: Ranking | None = None,
+    convention: Convention | None = None,
+    interval: float | None = None,
+    n_bootstrap: int = 200,
+    random_state: Any = None,
+    n_jobs: int | None = None,
 ) -> Curve:
     r"""The uplift curve: what treating the best-scored share of the population gains.
 
@@ -76,8 +101,14 @@ def uplift_curve(
         Weights, such as inverse propensities.
     control : label, optional
         Which label is control, when its name does not tell.
-    ranking : {"separate", "joint"}
-        Whether each arm is ranked by itself or both together.
+    ranking : {"separate", "joint"}, optional
+        Whether each arm is ranked by itself (the default) or both together.
+    convention : {"sklift", "causalml", "criteo", "libuplift"}, optional
+        Give the points another library gives. Those of scikit-uplift and causalml are in counts of rows.
+    interval : float, optional
+        A confidence level such as 0.95: the curve then has a band of pointwise intervals, ``low`` and ``high``.
+    n_bootstrap, random_state, n_jobs
+        Replicates for the band, their seed, and threads, as in :func:`auuc`.
 
     Returns
     -------
@@ -95,33 +126,167 @@ def uplift_curve(
     >>> x, u
     (array([0. , 0.5, 1. ]), array([0. , 0.5, 0. ]))
     """
-    target, scores = read_ranked(y, score, treatment, sample_weight, control)
-    if target.n_arms > 1:
+    if ranking not in ("separate", "joint", None):
+        raise ValueError(f"ranking={ranking!r}: expected 'separate' (each arm ranked by itself) or 'joint'")
+    check_convention(convention, [None, "sklift", "causalml", "criteo", "libuplift"], "uplift_curve")
+    joint = ranking == "joint" or convention in ("sklift", "causalml")
+    level = None if interval is None else check_level(interval)
+    target, scores = read_one_arm(
+        y, score, treatment, sample_weight, control, "auuc, which averages over arms, or modified_uplift_curve"
+    )
+    check_target(convention, target)
+    ranked = rank(target, scores, 1)
+    curve = curve_of(ranked, "joint" if joint else "separate", convention)
+    if level is None:
+        return curve
+    if convention in ("sklift", "causalml") or (convention == "libuplift" and joint):
         raise ValueError(
-            f"a curve compares one arm with control, and treatment holds {target.n_arms} arms {target.arms!r}: keep the rows of "
-            "one of them and of control, or use auuc, which averages over arms"
+            f"a band is drawn for upturn's own curves: leave convention={convention!r} or the interval out"
         )
-    return curve_of(rank(target, scores[:, 0], 1), ranking)
+    statistic = Statistic(_joint_heights if joint else _separate_heights, shares=GRID, by_arm=not joint)
+    return banded(curve, statistic, ranked, Strata.of_arms(target), level, n_bootstrap, random_state, n_jobs)
 
 
-def curve_of(ranked: Ranked, ranking: Ranking) -> Curve:
+def lift_curve(y: Any, score: Any, *, sample_weight: Any = None) -> Curve:
+    r"""The lift curve of one group, in counts: successes among its best-scored share.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Outcome of the rows of one group.
+    score : array-like of shape (n,)
+        Their score, larger meaning a success is more likely.
+    sample_weight : array-like of shape (n,), optional
+        Weights.
+
+    Returns
+    -------
+    Curve
+        ``x`` is the share of the group, ``y`` the number of successes (the weighted sum of outcomes).
+
+    References
+    ----------
+    Kuusisto et al., "Support vector machines for differential prediction", 2014, section 3.1.
+
+    Examples
+    --------
+    >>> from upturn.metrics import lift_curve
+    >>> lift_curve([1, 1, 0, 0], [4, 3, 2, 1]).y
+    array([0., 1., 2., 2., 2.])
+    """
+    values, scores, weight = read_group(y, score, sample_weight)
+    table = rank_one_group(values, scores, weight).table
+    x, height = _lift_curve(table, W1, S1)
+    return Curve(x, height * table[-1, W1])
+
+
+def average_curves(curves: Sequence[Curve], grid: Any = 101, *, level: float | None = None) -> Curve:
+    """The mean of several curves on a grid, such as the curves of the test parts of repeated splits.
+
+    Parameters
+    ----------
+    curves : sequence of Curve
+        Curves over the same axis.
+    grid : int or array
+        Points at which they are averaged: a number of equal steps from 0 to 1, or the points.
+    level : float, optional
+        Adds a band: mean ± z times the standard deviation *over curves*, which shows how far one split's curve is from
+        another's. It is not a confidence interval of the mean, because splits share rows.
+
+    Returns
+    -------
+    Curve
+
+    Examples
+    --------
+    >>> from upturn.metrics import average_curves, uplift_curve
+    >>> one = uplift_curve([1, 0, 0, 1], [4, 3, 2, 1], [1, 0, 1, 0])
+    >>> two = uplift_curve([1, 0, 0, 1], [4, 4, 1, 1], [1, 0, 1, 0])
+    >>> average_curves([one, two], grid=5).y
+    array([0.  , 0.25, 0.5 , 0.25, 0.  ])
+    """
+    if not curves:
+        raise ValueError("there is no curve to average: expected at least one")
+    x = np.linspace(0, 1, grid) if isinstance(grid, int) else np.asarray(grid, dtype=np.float64)
+    heights = np.array([curve(x) for curve in curves])
+    mean = heights.mean(axis=0)
+    if level is None:
+        return Curve(x, mean)
+    if len(curves) < 2:
+        raise ValueError("a band needs at least two curves")
+    reach = float(ndtri(0.5 + check_level(level) / 2)) * heights.std(axis=0, ddof=1)
+    return Curve(x, mean, mean - reach, mean + reach, level)
+
+
+def curve_of(ranked: Ranked, ranking: Ranking, convention: Convention | None = None) -> Curve:
     """The curve of a ranked experiment."""
     table = ranked.table
+    population, totals = table[:, W0] + table[:, W1], table[-1]
     if ranking == "joint":
-        population, height = table[:, W0] + table[:, W1], np.empty(len(table))
+        height = np.empty(len(table))
         gain_curve(table, height)
+        height[-1] = rates(totals)
+        if convention == "sklift":
+            return Curve(population, height * population[-1])
+        if convention == "causalml":
+            both = (table[:, W0] > 0) & (table[:, W1] > 0)
+            return _person_by_person(population, height * population[-1], both, head_of_rates=True)
+        if convention == "libuplift":
+            return Curve(
+                (table[:, W0] / totals[W0] + table[:, W1] / totals[W1]) / 2,
+                table[:, S1] / totals[W1] - table[:, S0] / totals[W0],
+            )
         return Curve(population / population[-1], height)
-    if ranking != "separate":
-        raise ValueError(f"ranking={ranking!r}: expected 'separate' (each arm ranked by itself) or 'joint'")
     x1, lift1 = _lift_curve(table, W1, S1)
     x0, lift0 = _lift_curve(table, W0, S0)
     x = np.union1d(x0, x1)
     return Curve(x, np.interp(x, x1, lift1) - np.interp(x, x0, lift0))
 
 
-def _lift_curve(table: NDArray[np.float64], w: int, s: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _person_by_person(population: Floats, height: Floats, ready: Any, *, head_of_rates: bool) -> Curve:
+    """A curve in counts at every row, as causalml has it: where it is not defined yet it fills in a straight line.
+
+    The line is one of height, or (``head_of_rates``) of height per person, which makes the height a parabola.
+    """
+    start = int(np.argmax(ready))
+    x = np.arange(int(population[-1]) + 1, dtype=np.float64)
+    y = np.interp(x, population[start:], height[start:])
+    head, k = x < population[start], population[start]
+    y[head] = height[start] * (x[head] / k) ** (2 if head_of_rates else 1)
+    return Curve(x, y)
+
+
+def banded(
+    curve: Curve,
+    statistic: Statistic,
+    ranked: Ranked,
+    strata: Strata,
+    level: float,
+    n_bootstrap: int,
+    random_state: Any,
+    n_jobs: int | None,
+) -> Curve:
+    """The curve with a band: standard errors of the heights at the statistic's shares, carried to all of its points."""
+    judged, seed = Judged([ranked], np.ones(1)), make_seed(random_state)
+    samples = replicate([statistic], [judged], strata, seed=seed, n_bootstrap=n_bootstrap, n_jobs=n_jobs)[0][0]
+    assert statistic.shares is not None
+    error = np.interp(curve.x, statistic.shares, samples.std(axis=0, ddof=1))
+    reach = float(ndtri(0.5 + level / 2)) * error
+    return Curve(curve.x, curve.y, curve.y - reach, curve.y + reach, level)
+
+
+def _separate_heights(sums: Floats, totals: Floats) -> Floats:
+    w0, w1 = totals[..., None, W0], totals[..., None, W1]
+    return np.asarray(sums[..., S1] / w1 - ratio(sums[..., S0], w0))
+
+
+def _joint_heights(sums: Floats, totals: Floats) -> Floats:
+    share = (sums[..., W0] + sums[..., W1]) / (totals[..., None, W0] + totals[..., None, W1])
+    return np.asarray(rates(sums) * share)
+
+
+def _lift_curve(table: Floats, w: int, s: int) -> tuple[Floats, Floats]:
     weight, total = table[:, w], table[-1, w]
-    moves = np.concatenate(
-        ([True], weight[1:] > weight[:-1])
-    )  # scores that only the other arm has leave this one alone
+    # Scores that only the other arm has leave this one alone.
+    moves = np.concatenate(([True], weight[1:] > weight[:-1]))
     return weight[moves] / total, table[moves, s] / total

@@ -1,18 +1,13 @@
-"""A number that carries its own uncertainty, and the bootstrap that finds it."""
+"""A number that carries its own uncertainty."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
-
-from upturn._run import run_parallel
-from upturn._target import Target
-
-_BLOCK = 25  # replicates a kernel call makes: long enough to be worth a call, short enough for Ctrl-C
+from scipy.special import ndtr, ndtri
 
 
 class Estimate(float):
@@ -23,13 +18,13 @@ class Estimate(float):
     Attributes
     ----------
     se : float
-        Bootstrap standard error.
+        Standard error, the spread of the replicates.
     low, high : float
         Ends of the interval, value ± z·se.
     level : float
         Its confidence level.
     samples : array of shape (n_bootstrap,)
-        The bootstrap replicates.
+        The value on every replicate of the data.
     """
 
     se: float
@@ -47,6 +42,13 @@ class Estimate(float):
         self.level, self.samples = level, samples
         return self
 
+    @property
+    def p_value(self) -> float:
+        """Two-sided p-value of the hypothesis that the true value is 0, by the normal approximation."""
+        if self.se == 0:
+            return 1.0 if float(self) == 0 else 0.0
+        return float(2 * ndtr(-abs(self) / self.se))
+
     def __repr__(self) -> str:
         return f"{float(self):.4g} ({self.level:.0%} interval {self.low:.4g} to {self.high:.4g})"
 
@@ -54,25 +56,33 @@ class Estimate(float):
         return Estimate, (float(self), self.samples, self.level)
 
 
-def rows_by_arm(target: Target) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Row numbers listed arm by arm, and where each arm starts: what a stratified bootstrap draws from."""
-    starts = np.concatenate(([0], np.cumsum(np.bincount(target.arm, minlength=target.n_arms + 1))))
-    return np.argsort(target.arm, kind="stable").astype(np.uint32), starts.astype(np.int64)
+class Metric(Protocol):
+    """A metric: a float, or an :class:`Estimate` when an interval is asked for."""
+
+    __name__: str
+
+    @overload
+    def __call__(self, *arguments: Any, interval: None = ..., **options: Any) -> float: ...
+
+    @overload
+    def __call__(self, *arguments: Any, interval: float, **options: Any) -> Estimate: ...
 
 
-def bootstrap(
-    block: Callable[[int, NDArray[np.float64]], None], n_bootstrap: int, n_jobs: int | None
-) -> NDArray[np.float64]:
-    """Replicates 0 … n_bootstrap - 1, in blocks of a fixed size that do not depend on the number of threads.
+def metric(function: Callable[..., float]) -> Metric:
+    """Tell type checkers that ``interval=`` turns the float into an Estimate; the function itself is left as it is."""
+    return cast(Metric, function)
 
-    ``block(first, out)`` writes replicates first, first + 1, … into ``out``.
-    """
+
+def rows_by_stratum(codes: NDArray[np.uint8], n: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Row numbers listed stratum by stratum, and where each starts: what a stratified bootstrap draws from."""
+    starts = np.concatenate(([0], np.cumsum(np.bincount(codes, minlength=n))))
+    return np.argsort(codes, kind="stable").astype(np.uint32), starts.astype(np.int64)
+
+
+def check_replicates(n_bootstrap: int) -> None:
+    """Refuse a number of replicates that has no spread."""
     if n_bootstrap < 2:
         raise ValueError(f"n_bootstrap={n_bootstrap}: a standard error needs at least 2 replicates, 200 is usual")
-    samples = np.empty(n_bootstrap)
-    firsts = range(0, n_bootstrap, _BLOCK)
-    run_parallel(lambda first: block(first, samples[first : first + _BLOCK]), firsts, n_jobs=n_jobs)
-    return samples
 
 
 def check_level(interval: float) -> float:

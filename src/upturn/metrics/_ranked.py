@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._target import Target, read_score, read_target
-from upturn.kernels.ranking import arrange, running_sums
+from upturn.kernels.ranking import arrange, running_sums, sum_columns
 from upturn.kernels.sorting import argsort_descending
 
-_NONE = np.empty(0)
+Floats = NDArray[np.float64]
+
+NONE = np.empty(0)  # weights that are 1 everywhere
 
 
 @dataclass(frozen=True)
@@ -21,52 +24,101 @@ class Ranked:
     """Rows of control and one arm, from the highest score to the lowest.
 
     ``order`` holds row numbers of the whole experiment, ``side`` is 0 in control and 1 in the arm, ``weight`` is empty
-    for unweighted data, and ``last`` marks the last row of every tie.
+    for unweighted data, and ``last`` marks the last row of every tie. ``strata`` are the two arm codes behind the sides.
     """
 
     order: NDArray[np.uint32]
     last: NDArray[np.bool_]
-    y: NDArray[np.float64]
+    y: Floats
     side: NDArray[np.uint8]
-    weight: NDArray[np.float64]
+    weight: Floats
+    strata: tuple[int, int] = (0, 1)
 
     @property
-    def columns(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    def columns(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
         """What the kernels walk down."""
-        return self.order, self.last, self.y, self.side, self.weight
+        return self.last, self.y, self.side, self.weight
 
     @cached_property
-    def table(self) -> NDArray[np.float64]:
+    def table(self) -> Floats:
         """Running sums per distinct score; see :mod:`upturn.kernels.ranking`."""
         table = np.empty((int(self.last.sum()) + 1, 4))
         running_sums(self.last, self.y, self.side, self.weight, table)
         return table
 
+    @cached_property
+    def totals(self) -> Floats:
+        """The last row of the table."""
+        totals = np.empty(4)
+        sum_columns(self.y, self.side, self.weight, totals)
+        return totals
 
-def rank(target: Target, score: NDArray[np.float64], code: int) -> Ranked:
+
+def rank(target: Target, score: Floats, code: int) -> Ranked:
     """Sort the rows of control and arm ``code`` by a score given for all rows."""
-    side, weight = (target.arm == code).view(np.uint8), _NONE if target.weight is None else target.weight
-    if target.n_arms == 1:
+    side = (target.arm == code).view(np.uint8)
+    rows = None if target.n_arms == 1 else np.flatnonzero((target.arm == 0) | (target.arm == code)).astype(np.uint32)
+    return _ranked(target.y, score, side, target.weight, rows, (0, code))
+
+
+def rank_one_group(y: Floats, score: Floats, weight: Floats | None) -> Ranked:
+    """Sort all rows as one arm without control: the values of one group, or effect scores."""
+    return _ranked(y, score, np.ones(len(y), np.uint8), weight, None, (0, 0))
+
+
+def _ranked(
+    y: Floats,
+    score: Floats,
+    side: NDArray[np.uint8],
+    weight: Floats | None,
+    rows: NDArray[np.uint32] | None,
+    strata: tuple[int, int],
+) -> Ranked:
+    heavy = NONE if weight is None else weight
+    if rows is None:
         order, last = argsort_descending(np.ascontiguousarray(score))
     else:
-        rows = np.flatnonzero((target.arm == 0) | (target.arm == code)).astype(np.uint32)
         order, last = argsort_descending(score[rows])
         order = rows[order]
     n = len(order)
-    y_sorted, side_sorted, weight_sorted = np.empty(n), np.empty(n, np.uint8), np.empty(n if len(weight) else 0)
-    arrange(order, target.y, side, weight, y_sorted, side_sorted, weight_sorted)
-    return Ranked(order, last, y_sorted, side_sorted, weight_sorted)
+    y_sorted, side_sorted, weight_sorted = np.empty(n), np.empty(n, np.uint8), np.empty(n if len(heavy) else 0)
+    arrange(order, y, side, heavy, y_sorted, side_sorted, weight_sorted)
+    return Ranked(order, last, y_sorted, side_sorted, weight_sorted, strata)
 
 
-def read_ranked(
-    y: Any, score: Any, treatment: Any, sample_weight: Any, control: Any
-) -> tuple[Target, NDArray[np.float64]]:
+@dataclass(frozen=True)
+class Judged:
+    """One model's rankings, one per arm, and the weight each has in the model's number."""
+
+    rankings: Sequence[Ranked]
+    shares: Floats
+
+
+def judge(target: Target, scores: Floats) -> Judged:
+    """Rank every arm by its own column of scores."""
+    return Judged([rank(target, scores[:, k], k + 1) for k in range(target.n_arms)], arm_shares(target))
+
+
+def read_ranked(y: Any, score: Any, treatment: Any, sample_weight: Any, control: Any) -> tuple[Target, Floats]:
     """Gate the arguments every ranking metric shares; the scores come as a matrix with one column per arm."""
     target = read_target(y, treatment, sample_weight, control=control)
     return target, read_score(score, len(target.y), target.n_arms)
 
 
-def arm_shares(target: Target) -> NDArray[np.float64]:
+def read_one_arm(
+    y: Any, score: Any, treatment: Any, sample_weight: Any, control: Any, instead: str
+) -> tuple[Target, Floats]:
+    """The same for curves and tables, which compare one arm with control."""
+    target = read_target(y, treatment, sample_weight, control=control)
+    if target.n_arms > 1:
+        raise ValueError(
+            f"this compares one arm with control, and treatment holds {target.n_arms} arms {target.arms!r}: keep the rows of "
+            f"one of them and of control, or use {instead}"
+        )
+    return target, read_score(score, len(target.y), 1)[:, 0]
+
+
+def arm_shares(target: Target) -> Floats:
     """Share of each treatment arm in the weight of all treated rows."""
     if target.n_arms == 1:
         return np.ones(1)

@@ -1,0 +1,81 @@
+"""The contestants of bench_metrics: what each library calls to answer the same question. One function a library and job."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+RIVALS = {"sklift": "scikit-uplift", "causalml": "causalml"}
+
+
+def available():
+    return [name for name in RIVALS if find_spec(name) is not None]
+
+
+def _frame(data):
+    import pandas as pd
+
+    y, score, treatment = data
+    return pd.DataFrame({"y": y, "w": treatment, "model": score})
+
+
+def upturn(job):
+    from upturn import metrics
+
+    def with_options(name, **options):
+        call = getattr(metrics, name)
+        return lambda data: float(call(*data, **options))
+
+    jobs = {
+        "auuc": with_options("auuc"),
+        "auuc joint": with_options("auuc", ranking="joint"),
+        "auuc as sklift": with_options("auuc", convention="sklift"),
+        "auuc as causalml": with_options("auuc", convention="causalml"),
+        "qini": with_options("qini"),
+        "qini as sklift": with_options("qini", convention="sklift"),
+        "qini as causalml": with_options("qini", convention="causalml"),
+        "autoc": with_options("autoc"),
+        "uplift_at": with_options("uplift_at", k=0.3),
+        "deciles": lambda data: float(metrics.decile_table(*data, n_bootstrap=2)["observed"][0]),
+        "uplift curve": lambda data: float(metrics.uplift_curve(*data, ranking="joint").y[-1]),
+        "qini curve": lambda data: float(metrics.qini_curve(*data).y[-1]),
+        "auuc bootstrap": with_options("auuc", interval=0.95, n_bootstrap=200, random_state=0),
+        "qini bootstrap": with_options("qini", interval=0.95, n_bootstrap=200, random_state=0),
+        "autoc bootstrap": with_options("autoc", interval=0.95, n_bootstrap=200, random_state=0),
+    }
+    return jobs[job], lambda data: data
+
+
+def sklift(job):
+    from sklift import metrics
+
+    jobs = {
+        "auuc": lambda d: metrics.uplift_auc_score(*d),
+        "qini": lambda d: metrics.qini_auc_score(*d),
+        "uplift_at": lambda d: metrics.uplift_at_k(*d, strategy="by_group", k=0.3),
+        "deciles": lambda d: float(metrics.uplift_by_percentile(*d)["uplift"].iloc[0]),
+        "uplift curve": lambda d: float(metrics.uplift_curve(*d)[1][-1]),
+        "qini curve": lambda d: float(metrics.qini_curve(*d)[1][-1]),
+    }
+    return jobs[job], lambda data: data
+
+
+def causalml(job):
+    from causalml import metrics
+
+    def bootstrap(score):
+        return lambda d: float(score(d, return_ci=True, n_bootstrap=200, random_state=0).iloc[0, 0])
+
+    jobs = {
+        "auuc": lambda d: float(metrics.auuc_score(d)["model"]),
+        "qini": lambda d: float(metrics.qini_score(d)["model"]),
+        "autoc": lambda d: float(metrics.rate_score(d)["model"]),
+        "uplift curve": lambda d: float(metrics.get_cumgain(d)["model"].iloc[-1]),
+        "qini curve": lambda d: float(metrics.get_qini(d)["model"].iloc[-1]),
+        "auuc bootstrap": bootstrap(metrics.auuc_score),
+        "qini bootstrap": bootstrap(metrics.qini_score),
+        "autoc bootstrap": bootstrap(metrics.rate_score),
+    }
+    return jobs[job], _frame  # its own form of the data, made before the clock starts
+
+
+CONTESTANTS = {"upturn": upturn, "sklift": sklift, "causalml": causalml}

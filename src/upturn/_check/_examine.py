@@ -1,0 +1,307 @@
+"""`upturn.check`: is this experiment sound?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+
+from upturn import _target
+from upturn._run import make_seed
+from upturn._table import read_table
+from upturn._target import Label
+
+from . import _statistics as statistics
+from ._experiment import Experiment
+from ._models import heterogeneity, tell_apart
+from ._report import ArmRow, CheckReport, FeatureRow, Finding, p_text
+from ._statistics import Floats
+
+
+def _read_outcome(y: Any) -> Floats:
+    """Return the outcome as floats with NaN where it is missing; read_target would refuse it."""
+    if _target.is_packed(y):
+        return np.asarray(y["y"], dtype=np.float64)
+    return _target._as_floats(_target._flat(_target._to_numpy(y, "y"), "y"), "y")
+
+
+def _backend(X: Any) -> str | None:
+    native = nw.from_native(X, pass_through=True, allow_series=True)
+    if not isinstance(native, nw.DataFrame):
+        return None
+    library = native.implementation.name.lower()
+    return library if library in ("pandas", "polars", "pyarrow") else None
+
+
+def check(
+    X: Any,
+    y: Any,
+    treatment: Any = None,
+    *,
+    sample_weight: Any = None,
+    control: Label | None = None,
+    expected: Mapping[Label, float] | Sequence[float] | None = None,
+    level: float = 0.05,
+    random_state: Any = 0,
+) -> CheckReport:
+    """Is this experiment sound? Run it before any model.
+
+    Five checks can raise a warning. Each may do so by chance in at most ``level / 5`` of sound experiments, so all
+    together in at most ``level`` of them:
+
+    - **arm sizes**: do they fit the intended shares (sample-ratio mismatch)?
+    - **balance**: do the arms agree in every feature? Rank test for numbers, exact test for levels, corrected for the
+      number of comparisons;
+    - **classifier**: can a boosted tree model tell the arms apart on rows it has not seen (two-sample test)?
+    - **missing features** and **missing outcomes**: are they missing equally often in every arm?
+
+    Two more inform: the **effect** of each arm with a 95% interval (Welch), and whether **heterogeneity**, effects
+    that differ between people in a way the features can tell, is seen, and how large it would have to be.
+
+    Parameters
+    ----------
+    X : table of n rows
+        Features known before the treatment.
+    y : array of shape (n,)
+        The outcome; missing values (NaN) are allowed here, unlike in ``fit``. Or a packed target.
+    treatment : array of shape (n,)
+        Labels of the arms; left out when y is packed.
+    sample_weight : array of shape (n,), optional
+        Weights for the effects and for the standardised differences. The tests look at rows, not at weights.
+    control : label, optional
+        The control arm, found by its name otherwise.
+    expected : mapping from label to share, or sequence of shares (control first, then sorted), optional
+        The shares that were intended. When not given, equal shares are presumed if all shares found are within a
+        tenth of equal; otherwise arm sizes are not judged.
+    level : float
+        Bound on the chance that a sound experiment gets a warning.
+    random_state : int
+        Splits the rows for the classifier and for heterogeneity.
+
+    Returns
+    -------
+    CheckReport
+        Prints as a table; has ``ok``, ``findings``, ``arms``, ``features``, ``advice`` and ``to_frame()``.
+
+    References
+    ----------
+    D. Lopez-Paz and M. Oquab, "Revisiting classifier two-sample tests", ICLR 2017. A. Fabijan et al., "Diagnosing
+    sample ratio mismatch in online controlled experiments", KDD 2019. Heterogeneity: V. Chernozhukov et al., 2018.
+
+    Examples
+    --------
+    >>> import upturn
+    >>> from upturn.datasets import simulate_biased
+    >>> sound = simulate_biased(2000, bias=0.0, random_state=0)
+    >>> upturn.check(sound.X, sound.y, sound.treatment).ok
+    True
+    >>> biased = simulate_biased(2000, bias=1.0, random_state=0)
+    >>> upturn.check(biased.X, biased.y, biased.treatment).warnings
+    ('balance', 'classifier')
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level!r}; expected a probability, such as 0.05.")
+    outcome = _read_outcome(y)
+    observed = ~np.isnan(outcome)
+    if not observed.any():
+        raise ValueError("y is missing in every row: there is no outcome to judge an experiment by.")
+    filled = np.where(observed, outcome, 0.0)
+    if _target.is_packed(y):
+        _, packed_treatment, packed_weight = _target.unpack(y)
+        if treatment is not None or (packed_weight is not None and sample_weight is not None):
+            raise ValueError("y is packed and holds treatment and weights: do not pass them a second time.")
+        treatment, sample_weight = packed_treatment, packed_weight if sample_weight is None else sample_weight
+    target = _target.read_target(filled, treatment, sample_weight, control=control)
+    matrix, schema = read_table(X)
+    if len(matrix) != len(filled):
+        raise ValueError(f"X has {len(matrix)} rows and y has {len(filled)}: they must describe the same rows.")
+    weight = np.ones(len(filled)) if target.weight is None else target.weight
+    seed = int(make_seed(random_state)) % 2**31
+    data = Experiment(matrix, schema, filled, observed, target.arm, weight, target.labels, seed)
+    limit = level / 5
+    features = _feature_rows(data)
+    findings = [
+        _arm_sizes(data, expected, limit),
+        _balance(data, features, limit),
+        tell_apart(data, limit),
+        _missing_features(data, features, limit),
+        _missing_outcomes(data, limit),
+    ]
+    findings.append(heterogeneity(data, sound=all(finding.status != "warning" for finding in findings)))
+    order = sorted(features, key=lambda row: -abs(row.difference))
+    return CheckReport(len(filled), len(schema.names), tuple(findings), _arm_rows(data), tuple(order), _backend(X))
+
+
+# ------------------------------------------------------------------------------------------------ arms and effects
+
+
+def _arm_rows(data: Experiment) -> tuple[ArmRow, ...]:
+    rows = []
+    for k, label in enumerate(data.labels):
+        here = data.arm == k
+        seen = here & data.observed
+        w = data.weight[seen]
+        mean = float(w @ data.y[seen] / w.sum()) if w.sum() > 0 else float("nan")
+        effect = None
+        if k:
+            pair = data.observed & (here | (data.arm == 0))
+            effect = statistics.mean_difference(data.y[pair], here[pair], data.weight[pair])
+        rows.append(
+            ArmRow(
+                label,
+                int(here.sum()),
+                float(here.mean()),
+                int(seen.sum()),
+                mean,
+                *((None, None, None) if effect is None else (effect.value, effect.low, effect.high)),
+            )
+        )
+    return tuple(rows)
+
+
+def _intended(data: Experiment, expected: Mapping[Label, float] | Sequence[float] | None) -> Floats | None:
+    counts = np.bincount(data.arm, minlength=len(data.labels))
+    if expected is None:
+        equal = 1 / len(counts)
+        return np.full(len(counts), equal) if np.abs(counts / counts.sum() - equal).max() <= 0.1 * equal else None
+    if isinstance(expected, Mapping):
+        if set(expected) != set(data.labels):
+            raise ValueError(f"expected names the arms {list(expected)}, but the treatment has {data.labels}.")
+        shares = np.array([expected[label] for label in data.labels], dtype=np.float64)
+    else:
+        shares = np.asarray(expected, dtype=np.float64)
+    if shares.shape != (len(counts),) or not (shares > 0).all() or not np.isfinite(shares).all():
+        raise ValueError(
+            f"expected is {expected!r}; there should be one positive share for each of the arms {data.labels}."
+        )
+    normal: Floats = shares / shares.sum()
+    return normal
+
+
+def _arm_sizes(data: Experiment, expected: Mapping[Label, float] | Sequence[float] | None, limit: float) -> Finding:
+    shares = _intended(data, expected)
+    counts = np.bincount(data.arm, minlength=len(data.labels))
+    if shares is None:
+        return Finding(
+            "arm sizes",
+            "skipped",
+            None,
+            limit,
+            "far from equal, and the intended shares are not known",
+            "Tell check the shares that were intended, expected={label: share, ...}, and it will test them.",
+        )
+    pvalue = statistics.share_pvalue(counts, shares)
+    meant = " / ".join(f"{share:.1%}" for share in shares)
+    found = " / ".join(f"{share:.1%}" for share in counts / counts.sum())
+    seen = f"{found} where {meant} was {'meant' if expected is not None else 'presumed'}, {p_text(pvalue)}"
+    if pvalue >= limit:
+        return Finding("arm sizes", "ok", pvalue, limit, seen)
+    return Finding(
+        "arm sizes",
+        "warning",
+        pvalue,
+        limit,
+        seen,
+        "The arms do not have the sizes they should (sample-ratio mismatch): rows were lost, doubled or sent elsewhere, "
+        "and the effect cannot be trusted before you know which. Compare the counts at assignment with those here; if "
+        "these shares were intended, say so with expected=.",
+    )
+
+
+# ------------------------------------------------------------------------------------------------ features
+
+
+def _feature_rows(data: Experiment) -> list[FeatureRow]:
+    rows = []
+    pairs = data.pairs
+    for j, name in enumerate(data.schema.names):
+        column, levels = data.X[:, j], data.schema.levels[j]
+        gone = np.isnan(column)
+        difference, pvalue, comparisons, gone_pvalue = 0.0, 1.0, 0, 1.0
+        for _, members, treated in pairs:
+            known = members[~gone[members]]
+            arm = treated[~gone[members]]
+            if gone.any():
+                gone_pvalue = min(gone_pvalue, statistics.flag_pvalue(gone[members], treated))
+            if levels is None:
+                parts = [(column[known], statistics.rank_pvalue(column[known], arm))]
+            else:
+                flags = [column[known] == code for code in (range(len(levels)) if len(levels) > 2 else [1])]
+                parts = [(flag.astype(np.float64), statistics.flag_pvalue(flag, arm)) for flag in flags]
+            for values, p in parts:
+                comparisons += 1
+                pvalue = min(pvalue, p)
+                size = statistics.standardised_difference(values, arm, data.weight[known]) if len(values) else 0.0
+                difference = size if abs(size) > abs(difference) else difference
+        rows.append(
+            FeatureRow(
+                name, difference, min(1.0, pvalue * comparisons), float(gone.mean()), min(1.0, gone_pvalue * len(pairs))
+            )
+        )
+    return rows
+
+
+def _balance(data: Experiment, features: list[FeatureRow], limit: float) -> Finding:
+    pvalue = min(1.0, min(row.pvalue for row in features) * len(features))
+    widest = max(features, key=lambda row: abs(row.difference))
+    seen = f"largest difference {abs(widest.difference):.3f} sd ({widest.feature}), {p_text(pvalue)}"
+    if pvalue >= limit:
+        return Finding("balance", "ok", pvalue, limit, seen)
+    apart = sorted((row for row in features if row.pvalue * len(features) < limit), key=lambda row: row.pvalue)
+    names = ", ".join(f"{row.feature} ({row.difference:+.2f} sd)" for row in apart[:5])
+    more = f" and {len(apart) - 5} more" if len(apart) > 5 else ""
+    return Finding(
+        "balance",
+        "warning",
+        pvalue,
+        limit,
+        seen,
+        f"The arms differ in {names}{more} by more than chance allows, so people were not assigned at random, or the "
+        "feature was measured after the treatment. Drop it if it was; otherwise correct with propensity weights, and do "
+        "not read the plain effect as caused by the treatment.",
+    )
+
+
+def _missing_features(data: Experiment, features: list[FeatureRow], limit: float) -> Finding:
+    affected = [row for row in features if row.missing > 0]
+    if not affected:
+        return Finding("missing features", "ok", None, limit, "none is missing")
+    pvalue = min(1.0, min(row.missing_pvalue for row in affected) * len(affected))
+    most = max(affected, key=lambda row: row.missing)
+    seen = f"{len(affected)} features with gaps, most in {most.feature} ({most.missing:.1%}), {p_text(pvalue)}"
+    if pvalue >= limit:
+        return Finding("missing features", "ok", pvalue, limit, seen)
+    apart = [row.feature for row in affected if row.missing_pvalue * len(affected) < limit]
+    return Finding(
+        "missing features",
+        "warning",
+        pvalue,
+        limit,
+        seen,
+        f"Missing more often in one arm than in another: {', '.join(apart[:5])}. Was it recorded after the treatment, or "
+        "by another system in one arm? A model would learn the arm from it: drop it or repair it.",
+    )
+
+
+def _missing_outcomes(data: Experiment, limit: float) -> Finding:
+    gone = ~data.observed
+    if not gone.any():
+        return Finding("missing outcomes", "ok", None, limit, "none is missing")
+    pvalue = min(1.0, len(data.pairs) * min(statistics.flag_pvalue(gone[rows], t) for _, rows, t in data.pairs))
+    shares = [f"{data.labels[k]} {gone[data.arm == k].mean():.1%}" for k in range(len(data.labels))]
+    seen = f"missing: {', '.join(shares)}, {p_text(pvalue)}"
+    if pvalue >= limit:
+        return Finding(
+            "missing outcomes", "ok", pvalue, limit, seen, "Drop the rows without an outcome before fitting a model."
+        )
+    return Finding(
+        "missing outcomes",
+        "warning",
+        pvalue,
+        limit,
+        seen,
+        "The outcome is missing more often in one arm than in another (attrition). The people left are no longer alike, "
+        "and the effect may be that of leaving: find out why, and bound what the missing outcomes could do.",
+    )

@@ -1,0 +1,159 @@
+"""The checks that fit a model on one half of the rows and look at the other: who is treated, and whose effect differs."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._encode import LinearEncoder
+
+from . import _statistics as statistics
+from ._experiment import Experiment
+from ._report import Finding, p_text
+from ._statistics import Bools, Floats
+
+MOST_ROWS = 100_000  # of an arm and control that the models see
+LEAST_ROWS = 50  # in every arm; with fewer no model is fitted
+_POWER = 2.8016  # z(.975) + z(.8): a two-sided test at 5% finds a true value of 2.8 standard errors with 80% power
+
+
+def _halves(rng: np.random.Generator, treated: Bools) -> NDArray[np.bool_]:
+    """Return a random half of the rows, half of either group in it."""
+    half = np.zeros(len(treated), dtype=bool)
+    for group in (treated, ~treated):
+        rows = rng.permutation(np.flatnonzero(group))
+        half[rows[: len(rows) // 2]] = True
+    return half
+
+
+def _thinned(rng: np.random.Generator, rows: NDArray[np.intp], treated: Bools) -> tuple[NDArray[np.intp], Bools]:
+    if len(rows) <= MOST_ROWS:
+        return rows, treated
+    keep = np.sort(rng.permutation(len(rows))[:MOST_ROWS])
+    return rows[keep], treated[keep]
+
+
+def tell_apart(data: Experiment, limit: float) -> Finding:
+    """Fit on one half, test on the other, both ways: each of the two p-values is valid, twice the smaller one too."""
+    if min(np.bincount(data.arm, minlength=len(data.labels))) < LEAST_ROWS:
+        return Finding("classifier", "skipped", None, limit, f"fewer than {LEAST_ROWS} rows in an arm")
+    from threadpoolctl import threadpool_limits
+
+    pvalues, areas = [], []
+    for k, all_rows, all_treated in data.pairs:
+        rng = np.random.default_rng([data.seed, 1, k])
+        rows, treated = _thinned(rng, all_rows, all_treated)
+        half = _halves(rng, treated)
+        with threadpool_limits(limits=1):  # trees this small are slower on several threads
+            sides = [_area(data, rows, treated, fit) for fit in (half, ~half)]
+        areas.append(float(np.mean([area for area, _ in sides])))
+        pvalues.append(min(1.0, 2 * min(p for _, p in sides)))
+    pvalue = min(1.0, len(pvalues) * min(pvalues))
+    seen = f"area under the ROC curve {max(areas):.3f} (chance is .5), {p_text(pvalue)}"
+    if pvalue >= limit:
+        return Finding("classifier", "ok", pvalue, limit, seen)
+    return Finding(
+        "classifier",
+        "warning",
+        pvalue,
+        limit,
+        seen,
+        "A model can tell from the features who was treated, which it cannot in a randomised experiment. If assignment "
+        "followed rules, estimate the propensity and weight by it; if not, look for features that leak the arm.",
+    )
+
+
+def _area(data: Experiment, rows: NDArray[np.intp], treated: Bools, fit: Bools) -> tuple[float, float]:
+    """Return area and p-value, on the rows not in ``fit``, of a model of who is treated made with those in it."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    known = np.flatnonzero(~np.isnan(data.X[rows[fit]]).all(axis=0))  # the model cannot take a column without values
+    if not len(known):
+        return 0.5, 1.0
+    levels = [data.schema.levels[j] for j in known]
+    model = HistGradientBoostingClassifier(
+        max_iter=20,
+        learning_rate=0.2,
+        max_leaf_nodes=8,
+        early_stopping=False,
+        categorical_features=np.array([level is not None and len(level) <= 255 for level in levels]),
+        random_state=0,
+    )
+    model.fit(data.X[np.ix_(rows[fit], known)], treated[fit])
+    score = model.decision_function(data.X[np.ix_(rows[~fit], known)])
+    return statistics.auc_test(score, treated[~fit])
+
+
+def heterogeneity(data: Experiment, sound: bool) -> Finding:
+    """Fit two ridge regressions on one half and test their difference on the other, both ways, arm by arm."""
+    parts = []
+    for k, all_rows, all_treated in data.pairs:
+        rng = np.random.default_rng([data.seed, 2, k])
+        seen = data.observed[all_rows]
+        with_outcome, given = all_rows[seen], all_treated[seen]
+        effect = statistics.mean_difference(data.y[with_outcome], given, np.ones(len(given)))
+        rows, treated = _thinned(rng, with_outcome, given)
+        if min(treated.sum(), (~treated).sum()) < LEAST_ROWS:
+            parts.append((1.0, effect, len(given)))
+            continue
+        X, y, half = data.X[rows], data.y[rows], _halves(rng, treated)
+        Z = LinearEncoder.fit(X, data.schema).transform(X)
+        pvalues = []
+        for fit in (half, ~half):
+            models = [_ridge(Z[fit & group], y[fit & group]) for group in (~treated, treated)]
+            base, gain = [m[0] + Z[~fit] @ m[1] for m in models]
+            pvalues.append(statistics.calibration_test(y[~fit], treated[~fit], base, gain - base))
+        parts.append((min(1.0, 2 * min(pvalues)), effect, len(given)))
+    pvalue = min(1.0, len(parts) * min(p for p, _, _ in parts))
+    _, effect, n = min(parts, key=lambda part: part[0])
+    # two halves of the people have effects with twice the variance each, so their difference has 2 se
+    smallest = _POWER * 2 * effect.se
+    if not np.isfinite(smallest):
+        return Finding("heterogeneity", "skipped", None, None, "too few outcomes to tell")
+    if pvalue < 0.05:
+        return Finding(
+            "heterogeneity",
+            "note",
+            pvalue,
+            0.05,
+            f"seen, {p_text(pvalue)}: the features tell whose effect is larger",
+            "Effects differ between people in a way the features can tell: an uplift model is worth fitting."
+            if sound
+            else "Effects seem to differ between people, but arms that are not alike can look the same: settle the warnings "
+            "first.",
+        )
+    wanted = n * (smallest / effect.value) ** 2 if effect.value else np.inf
+    if wanted <= n:
+        advice = (
+            f"This is enough rows for halves whose effects differ by as much as the average effect ({effect.value:+.3g}), "
+            "and a simple model found none: if effects differ, then by less, or in a less simple way."
+        )
+    else:
+        rows_wanted = f"about {_rounded(wanted)} rows" if wanted < 1e9 else "far more rows than anyone has"
+        advice = (
+            "Differences in effect are not visible at this size with a simple model. To see halves whose effects differ "
+            f"by as much as the average effect ({effect.value:+.3g}) takes {rows_wanted}; expect little of an uplift "
+            "model below that."
+        )
+    return Finding(
+        "heterogeneity",
+        "note",
+        pvalue,
+        0.05,
+        f"not seen, {p_text(pvalue)}; halves whose effects differ by {smallest:.3g} would be found 4 times in 5",
+        advice,
+    )
+
+
+def _ridge(Z: Floats, y: Floats) -> tuple[float, Floats]:
+    """Return intercept and slopes of a ridge regression with a penalty of one row in ten, at least one."""
+    mean, centre = float(y.mean()), Z.mean(axis=0)
+    A = Z - centre
+    gram = A.T @ A + max(1.0, 0.1 * len(Z)) * np.eye(Z.shape[1])
+    slopes: Floats = np.linalg.solve(gram, A.T @ (y - mean))
+    return mean - float(centre @ slopes), slopes
+
+
+def _rounded(rows: float) -> str:
+    power = 10 ** max(int(np.floor(np.log10(max(rows, 1)))) - 1, 0)
+    return f"{int(np.ceil(rows / power) * power):,}"

@@ -1,0 +1,148 @@
+"""The report of `upturn.check`: what was found, as an object, a table and plain words."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from upturn._target import Label
+
+Status = Literal["ok", "warning", "note", "skipped"]
+
+_SIGNS = {"ok": "ok", "warning": "WARNING", "note": "note", "skipped": "skipped"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check: its name, how it ended, its smallest p-value against its limit, and what it saw."""
+
+    check: str
+    status: Status
+    pvalue: float | None
+    limit: float | None
+    seen: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class ArmRow:
+    """One arm: rows, share, rows with an outcome, mean outcome, and its effect against control with an interval."""
+
+    arm: Label
+    rows: int
+    share: float
+    outcomes: int
+    mean: float
+    effect: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class FeatureRow:
+    """One feature: largest standardised difference to control over the arms, its p-value, and what is missing."""
+
+    feature: str
+    difference: float
+    pvalue: float
+    missing: float
+    missing_pvalue: float
+
+
+@dataclass(frozen=True, repr=False)
+class CheckReport:
+    """What `upturn.check` found.
+
+    Attributes
+    ----------
+    ok : bool
+        Whether no check of the experiment's soundness raised a warning.
+    findings : tuple of Finding
+        One per check.
+    arms : tuple of ArmRow
+        One per arm, control first.
+    features : tuple of FeatureRow
+        One per feature, the least balanced first.
+    n, n_features : int
+    """
+
+    n: int
+    n_features: int
+    findings: tuple[Finding, ...]
+    arms: tuple[ArmRow, ...]
+    features: tuple[FeatureRow, ...]
+    backend: str | None = field(default=None, compare=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the experiment looks sound."""
+        return all(finding.status != "warning" for finding in self.findings)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The names of the checks that raised a warning."""
+        return tuple(finding.check for finding in self.findings if finding.status == "warning")
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to do about it, in plain words."""
+        return tuple(finding.advice for finding in self.findings if finding.advice)
+
+    def __getitem__(self, check: str) -> Finding:
+        """Return the finding of a check by its name."""
+        for finding in self.findings:
+            if finding.check == check:
+                return finding
+        raise KeyError(f"there is no check {check!r}; there are {[finding.check for finding in self.findings]}")
+
+    def to_frame(self, what: Literal["checks", "arms", "features"] = "checks") -> Any:
+        """Return the checks, the arms or the features as a table of the library X came in (pandas for arrays)."""
+        parts: dict[str, tuple[Any, ...]] = {"checks": self.findings, "arms": self.arms, "features": self.features}
+        if what not in parts:
+            raise ValueError(f"to_frame got {what!r}; expected one of {list(parts)}.")
+        kind: type[Finding | ArmRow | FeatureRow] = {"checks": Finding, "arms": ArmRow, "features": FeatureRow}[what]
+        columns = {part.name: [getattr(row, part.name) for row in parts[what]] for part in fields(kind)}
+        if what == "arms":
+            columns["arm"] = [str(label) for label in columns["arm"]]
+        library = self.backend or "pandas"
+        try:
+            module = importlib.import_module(library)
+        except ImportError as error:
+            raise ImportError(f"to_frame needs {library}: install it, or read the report's attributes") from error
+        return module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        verdict = "looks sound" if self.ok else "WARNING: " + ", ".join(self.warnings)
+        head = f"Experiment of {self.n:,} rows, {self.n_features} features, {len(self.arms)} arms: {verdict}"
+        arms = [["arm", "rows", "share", "mean outcome", "effect", "95% interval"]]
+        for row in self.arms:
+            effect = ["", ""] if row.effect is None else [f"{row.effect:+.4g}", f"{row.low:+.4g} to {row.high:+.4g}"]
+            arms.append([str(row.arm), f"{row.rows:,}", f"{row.share:.1%}", f"{row.mean:.4g}", *effect])
+        checks = [["check", "result", "what was seen"]]
+        checks += [[finding.check, _SIGNS[finding.status], finding.seen] for finding in self.findings]
+        parts = [head, _aligned(arms, numbers=True), _aligned(checks)]
+        if self.advice:
+            parts.append("What to do:\n" + "\n".join(f"- {sentence}" for sentence in self.advice))
+        return "\n\n".join(parts)
+
+
+def _aligned(rows: list[list[str]], numbers: bool = False) -> str:
+    widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if numbers and j else cell.ljust(width)
+            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines)
+
+
+def p_text(pvalue: float) -> str:
+    """Return a p-value as people read it."""
+    return "p < 0.0001" if pvalue < 1e-4 else f"p = {pvalue:.2g}"

@@ -1,0 +1,162 @@
+"""The tests behind `upturn.check`: plain functions on arrays.
+
+All compare two groups under randomisation: given who is in the experiment, every assignment with the same group sizes
+is equally likely. Ranks and exact tails keep them honest with heavy tails, rare levels and unequal groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.special import ndtr
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+_ENOUGH = 50.0  # expected rows in every cell from which the normal tail is close enough
+_FEW = 25  # a numeric column with fewer values besides its commonest one is judged as "is it the commonest?"
+
+
+def share_pvalue(counts: NDArray[np.int64], shares: Floats) -> float:
+    """P-value of group sizes against intended shares: exact for two groups of moderate size, else chi-square."""
+    total = int(counts.sum())
+    if len(counts) == 2 and total < 10_000:
+        return float(stats.binomtest(int(counts[1]), total, float(shares[1])).pvalue)
+    expected = shares * total
+    statistic = float(((counts - expected) ** 2 / expected).sum())
+    return float(stats.chi2.sf(statistic, len(counts) - 1))
+
+
+def flag_pvalue(flag: Bools, treated: Bools) -> float:
+    """Two-sided p-value for a yes/no column: hypergeometric, exact where any cell is small."""
+    n, ones, n1 = len(flag), int(flag.sum()), int(treated.sum())
+    if ones in (0, n) or n1 in (0, n):
+        return 1.0
+    seen = int((flag & treated).sum())
+    if min(ones, n - ones) * min(n1, n - n1) / n < _ENOUGH:
+        law = stats.hypergeom
+        return float(min(1.0, 2 * min(law.cdf(seen, n, ones, n1), law.sf(seen - 1, n, ones, n1))))
+    variance = n1 * (n - n1) * ones * (n - ones) / (float(n) * n * (n - 1))
+    return two_sided((seen - n1 * ones / n) / np.sqrt(variance))
+
+
+def rank_pvalue(values: Floats, treated: Bools) -> float:
+    """Two-sided p-value for a numeric column without missing values: rank sum, with the variance of tied ranks.
+
+    A column with two values, or with few values besides its commonest one, is judged as a yes/no column.
+    """
+    n, n1 = len(values), int(treated.sum())
+    if n1 in (0, n):
+        return 1.0
+    levels, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    if len(levels) == 1:
+        return 1.0
+    common = int(counts.argmax())
+    if len(levels) == 2 or n - counts[common] < _FEW:
+        return flag_pvalue(codes == common, treated)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[codes]
+    centred = ranks - (n + 1) / 2
+    variance = n1 * (n - n1) / (float(n) * (n - 1)) * float(centred @ centred)
+    return two_sided(float(centred[treated].sum()) / np.sqrt(variance))
+
+
+def two_sided(z: float) -> float:
+    """Return the two-sided normal tail."""
+    return float(2 * ndtr(-abs(z)))
+
+
+def standardised_difference(values: Floats, treated: Bools, weight: Floats) -> float:
+    """Return (m_1 - m_0) / sqrt((s_1² + s_0²) / 2), weighted; 0 for a constant column."""
+    means, variances = [], []
+    for group in (~treated, treated):
+        w = weight[group]
+        if w.sum() <= 0:
+            return 0.0
+        mean = float(w @ values[group] / w.sum())
+        means.append(mean)
+        variances.append(float(w @ (values[group] - mean) ** 2 / w.sum()))
+    spread = float(np.sqrt((variances[0] + variances[1]) / 2))
+    gap = means[1] - means[0]
+    if spread <= 1e-12 * max(abs(means[0]), abs(means[1]), 1e-300):
+        return 0.0 if abs(gap) <= 1e-12 * max(abs(means[0]), abs(means[1])) else float(np.copysign(np.inf, gap))
+    return gap / spread
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A difference of means with its standard error and interval."""
+
+    value: float
+    se: float
+    low: float
+    high: float
+
+
+def mean_difference(y: Floats, treated: Bools, weight: Floats, confidence: float = 0.95) -> Effect:
+    """Return the difference of (weighted) means with Welch's interval."""
+    value, square, parts = 0.0, 0.0, []
+    for group, sign in ((treated, 1.0), (~treated, -1.0)):
+        w, v = weight[group], y[group]
+        total = float(w.sum())
+        effective = total**2 / float(w @ w) if total > 0 else 0.0  # the number of equal weights worth as much
+        if effective < 2:
+            return Effect(np.nan, np.nan, np.nan, np.nan)
+        mean = float(w @ v / total)
+        variance = float(w @ (v - mean) ** 2 / total) * effective / (effective - 1)
+        value += sign * mean
+        square += variance / effective
+        parts.append((variance / effective) ** 2 / (effective - 1))
+    se = float(np.sqrt(square))
+    freedom = square**2 / sum(parts) if sum(parts) > 0 else np.inf
+    half = float(stats.t.ppf(0.5 + confidence / 2, freedom)) * se
+    return Effect(value, se, value - half, value + half)
+
+
+def auc_test(score: Floats, treated: Bools) -> tuple[float, float]:
+    """Return the area under the ROC curve of a score made without these labels, and P(as large | labels at random)."""
+    n, n1 = len(score), int(treated.sum())
+    n0 = n - n1
+    if n1 == 0 or n0 == 0:
+        return 0.5, 1.0
+    _, codes, counts = np.unique(score, return_inverse=True, return_counts=True)
+    centred = (np.cumsum(counts) - (counts - 1) / 2)[codes] - (n + 1) / 2
+    spread = float(centred @ centred)
+    if spread == 0:
+        return 0.5, 1.0
+    excess = float(centred[treated].sum())
+    z = excess / np.sqrt(n1 * n0 / (float(n) * (n - 1)) * spread)
+    return 0.5 + excess / (n1 * n0), float(ndtr(-z))
+
+
+def calibration_test(y: Floats, treated: Bools, baseline: Floats, score: Floats) -> float:
+    """Return P(slope as large | no link between effect and score) for a score made without these rows.
+
+    Regresses y on baseline, treatment, and (treatment - share) · (score - mean), and tests whether the last slope is
+    positive with a standard error that allows for unequal variances: the best linear predictor of the effect [1]_.
+
+    References
+    ----------
+    .. [1] V. Chernozhukov, M. Demirer, E. Duflo, I. Fernández-Val, "Generic machine learning inference on heterogeneous
+       treatment effects in randomized experiments", 2018.
+    """
+    n = len(y)
+    if score.std() <= 1e-12 * (1 + np.abs(score).max()) or treated.sum() < 5 or (~treated).sum() < 5:
+        return 1.0
+    push = treated - treated.mean()
+    design = np.column_stack(
+        [np.ones(n), baseline - baseline.mean(), push, push * (score - score.mean()) / score.std()]
+    )
+    scale = np.sqrt((design**2).mean(axis=0))
+    design = design[:, scale > 1e-12] / scale[scale > 1e-12]
+    inverse = np.linalg.pinv(design.T @ design)
+    coefficients = inverse @ (design.T @ y)
+    leverage = np.clip(np.einsum("ij,jk,ik->i", design, inverse, design), 0, 0.999)
+    residual = (y - design @ coefficients) / (1 - leverage)  # the cautious variance, good at small n (HC3)
+    meat = design.T @ (design * (residual**2)[:, None])
+    se = float(np.sqrt((inverse @ meat @ inverse)[-1, -1]))
+    if se == 0:
+        return 1.0
+    return float(stats.t.sf(coefficients[-1] / se, max(n - design.shape[1], 1)))

@@ -1,0 +1,38 @@
+"""Models inside models: outcome models, propensities and cross-fitting, shared by meta-learners and policies.
+
+==================  ==============================================================================================
+``_boosted``        the default base: scikit-learn's HistGradientBoosting, kept as a flat table of nodes
+``_logistic``       logistic regression on an encoded table, kept as coefficients
+``_member``         one fitted model of a number, whatever estimator it comes from
+``_propensity``     the probability of every arm: known, read from a column, or estimated; clipping
+``_crossfit``       folds that keep every arm, and predictions for rows a model has not seen
+==================  ==============================================================================================
+"""
+
+from upturn._nuisance._crossfit import crossfit_responses, make_folds, rows_that_count, seed_of
+from upturn._nuisance._logistic import Logistic
+from upturn._nuisance._member import Member, check_classifier, fit_effect, fit_response
+from upturn._nuisance._propensity import (
+    Propensity,
+    PropensitySpec,
+    clip_propensity,
+    crossfit_propensity,
+    fit_propensity,
+)
+
+__all__ = [
+    "Logistic",
+    "Member",
+    "Propensity",
+    "PropensitySpec",
+    "check_classifier",
+    "clip_propensity",
+    "crossfit_propensity",
+    "crossfit_responses",
+    "fit_effect",
+    "fit_propensity",
+    "fit_response",
+    "make_folds",
+    "rows_that_count",
+    "seed_of",
+]

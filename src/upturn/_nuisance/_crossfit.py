@@ -1,0 +1,129 @@
+"""The one cross-fitter: folds that keep every arm, and predictions for rows a model has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._nuisance._member import fit_response
+from upturn._run import run_parallel
+from upturn._splitters import UpliftKFold
+from upturn._table import Matrix
+from upturn.base import Experiment
+
+Rows = NDArray[np.intp]
+Predictor = Callable[[Matrix], NDArray[np.float64]]
+
+
+def seed_of(seed: np.uint64, *what: int) -> int:
+    """A seed of its own for every model: a pure function of the learner's seed and what the model is for."""
+    return int(np.random.SeedSequence([int(seed), *what]).generate_state(1)[0])
+
+
+def make_folds(data: Experiment, cv: Any, seed: np.uint64) -> list[tuple[Rows, Rows]]:
+    """Splits (train, test) whose test parts share out the rows, every arm in every train part.
+
+    ``cv`` is a number of folds, a splitter, or a list of splits.
+    """
+    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+        if cv < 2:
+            raise ValueError(f"cv={cv}: cross-fitting needs at least 2 folds, 5 is usual")
+        sizes = np.bincount(data.arm, minlength=data.n_arms + 1)
+        if sizes.min() < cv:
+            raise ValueError(
+                f"{arm_name(int(sizes.argmin()), data.n_arms)} has {sizes.min()} row(s), fewer than cv={cv} folds: cross-fitting needs a "
+                "row of every arm in every fold; lower cv, or leave that arm out"
+            )
+        cv = UpliftKFold(int(cv), random_state=seed_of(seed, 0) % 2**31)
+    splits = cv.split(data.X, data.y, data.arm) if isinstance(cv, UpliftKFold) else _foreign_splits(cv, data)
+    folds = [(np.asarray(train, dtype=np.intp), np.asarray(test, dtype=np.intp)) for train, test in splits]
+    _check_folds(folds, data)
+    return folds
+
+
+def rows_that_count(data: Experiment, cv: Any) -> Experiment:
+    """Without the rows of weight 0, which must not fill a fold; splits given row by row leave nothing to drop."""
+    if data.weight is None or (data.weight > 0).all() or not isinstance(cv, int | np.integer):
+        return data
+    return data.take(np.flatnonzero(data.weight > 0))
+
+
+def crossfit(
+    folds: list[tuple[Rows, Rows]],
+    fit: Callable[[int, Rows], Predictor],
+    X: Matrix,
+    n_columns: int,
+    n_jobs: int | None = None,
+) -> NDArray[np.float64]:
+    """Predictions of every row by the model of the fold it is not trained in.
+
+    ``fit(fold, rows)`` trains on some rows and returns a function from a matrix to ``n_columns`` columns.
+    """
+    out = np.empty((len(X), n_columns))
+
+    def one(k: int) -> None:
+        train, test = folds[k]
+        out[test] = fit(k, train)(X[test])
+
+    run_parallel(one, range(len(folds)), n_jobs=n_jobs)
+    return out
+
+
+def crossfit_responses(
+    estimator: Any,
+    data: Experiment,
+    groups: Sequence[tuple[int, ...]],
+    folds: list[tuple[Rows, Rows]],
+    seed: np.uint64,
+    n_jobs: int | None = None,
+) -> NDArray[np.float64]:
+    """Expected outcomes of every row, a column per group of arms, by outcome models that have not seen the row."""
+
+    def fit(fold: int, rows: Rows) -> Predictor:
+        members = []
+        for j, arms in enumerate(groups):
+            mine = data.take(rows[np.isin(data.arm[rows], arms)])
+            own = seed_of(seed, 1, fold, j)
+            members.append(fit_response(estimator, mine.X, mine.y, mine.weight, mine.schema, seed=own))
+        return lambda X: np.column_stack([member.predict(X) for member in members])
+
+    return crossfit(folds, fit, data.X, len(groups), n_jobs)
+
+
+def arm_name(code: int, n_arms: int) -> str:
+    """What to call an arm where its label is not known."""
+    if code == 0:
+        return "the control arm"
+    return "the treatment arm" if n_arms == 1 else f"treatment arm {code} of {n_arms} (in the order of arms_)"
+
+
+def _foreign_splits(cv: Any, data: Experiment) -> list[tuple[Any, Any]]:
+    if hasattr(cv, "split") and not isinstance(cv, str):
+        return list(cv.split(data.X, data.arm))  # stratified splitters then keep the arms in proportion
+    try:
+        return [(train, test) for train, test in cv]
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"cv={cv!r}: expected a number of folds, a splitter such as UpliftKFold(5), or a list of (train, test) row numbers"
+        ) from None
+
+
+def _check_folds(folds: list[tuple[Rows, Rows]], data: Experiment) -> None:
+    tested = np.concatenate([test for _, test in folds]) if folds else np.empty(0, np.intp)
+    if len(tested) != len(data) or not np.array_equal(np.sort(tested), np.arange(len(data))):
+        raise ValueError(
+            f"the test parts of cv hold {len(tested):,} rows, {len(np.unique(tested)):,} of them distinct, and there are {len(data):,}: "
+            "cross-fitting needs every row in exactly one test part, as in UpliftKFold"
+        )
+    for train, test in folds:
+        if len(np.intersect1d(train, test)):
+            raise ValueError("a train part of cv holds rows of its own test part: cross-fitting must keep them apart")
+        empty = np.flatnonzero(np.bincount(data.arm[train], minlength=data.n_arms + 1) == 0)
+        if len(empty):
+            raise ValueError(
+                f"{arm_name(int(empty[0]), data.n_arms)} has no row in a train part of cv: pass cv=UpliftKFold(), which keeps every arm "
+                "in every fold"
+            )

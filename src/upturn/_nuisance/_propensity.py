@@ -1,0 +1,201 @@
+"""Propensities: the probability of every arm given the features."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from upturn._encode import LinearEncoder
+from upturn._nuisance._crossfit import Rows, arm_name, crossfit
+from upturn._nuisance._logistic import Logistic
+from upturn._nuisance._member import _fit_foreign
+from upturn._table import Matrix, Schema
+from upturn.base import Experiment
+
+PropensitySpec = Any  # None, "share", a number, numbers, column names, or a classifier; see fit_propensity
+
+
+@dataclass(frozen=True)
+class Propensity:
+    """Something that gives the probabilities of control and every arm, a column each.
+
+    Exactly one of ``shares`` (the same for everybody), ``columns`` (read from the table), ``logistic`` and ``foreign``
+    (estimated) is there; ``encoder`` may stand before a foreign classifier.
+    """
+
+    n_arms: int
+    shares: NDArray[np.float64] | None = None
+    columns: NDArray[np.int64] | None = None
+    logistic: Logistic | None = None
+    foreign: Any = None
+    encoder: LinearEncoder | None = None
+
+    def predict(self, X: Matrix) -> NDArray[np.float64]:
+        """Probabilities, control first, before any clipping."""
+        if self.shares is not None:
+            return np.tile(self.shares, (len(X), 1))
+        if self.columns is not None:
+            return _with_control(X[:, self.columns], "the propensity column(s)")
+        if self.logistic is not None:
+            return self.logistic.predict_proba(X)
+        features = X if self.encoder is None else self.encoder.transform(X)
+        return np.asarray(self.foreign.predict_proba(features), dtype=np.float64)
+
+    def get_state(self) -> dict[str, Any]:
+        """The propensity as JSON values, arrays and, if it is one, the foreign classifier."""
+        return {
+            "shares": self.shares,
+            "columns": self.columns,
+            "logistic": None if self.logistic is None else self.logistic.get_state(),
+            "foreign": self.foreign,
+            "encoder": None if self.encoder is None else self.encoder.get_state(),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], schema: Schema, n_arms: int) -> Propensity:
+        """Rebuild and check a propensity that was read from a file."""
+        shares, columns = state["shares"], state["columns"]
+        logistic, foreign, encoder = state["logistic"], state["foreign"], state["encoder"]
+        if sum(part is not None for part in (shares, columns, logistic, foreign)) != 1:
+            raise ValueError("the propensity is not well formed")
+        if shares is not None and (shares.shape != (n_arms + 1,) or not (shares > 0).all() or not (shares < 1).all()):
+            raise ValueError("the arms' shares are not probabilities")
+        if columns is not None and (
+            columns.shape != (n_arms,)
+            or columns.dtype != np.int64
+            or columns.min() < 0
+            or columns.max() >= schema.n_features
+        ):
+            raise ValueError("the propensity names a column that does not exist")
+        return cls(
+            n_arms,
+            shares,
+            columns,
+            None if logistic is None else Logistic.from_state(logistic, schema, n_arms + 1),
+            foreign,
+            None if encoder is None else LinearEncoder.from_state(encoder, schema),
+        )
+
+
+def fit_propensity(spec: PropensitySpec, data: Experiment) -> Propensity:
+    """Make a propensity from what the user said.
+
+    ========================  ========================================================================================
+    None                      estimated by logistic regression on the encoded table
+    a classifier              estimated by a copy of it
+    ``"share"``               every arm's share of the rows: a randomised experiment
+    a number, or K numbers    known and the same for everybody, the arms in the order of ``arms_``
+    a name, or K names        known row by row: columns of the table that hold the probability of each arm
+    ========================  ========================================================================================
+    """
+    k, weight = data.n_arms, data.weight
+    if spec is None:
+        rows = slice(None) if weight is None else weight > 0
+        part = None if weight is None else weight[rows]
+        return Propensity(k, logistic=Logistic.fit(data.X[rows], data.arm[rows], k + 1, part, data.schema))
+    if isinstance(spec, str) and spec == "share":
+        totals = np.bincount(data.arm, weights=weight, minlength=k + 1)
+        return Propensity(k, shares=totals / totals.sum())
+    if hasattr(spec, "fit"):
+        return _foreign(spec, data)
+    items = list(spec) if isinstance(spec, list | tuple | np.ndarray) else [spec]
+    if items and all(isinstance(item, str) for item in items):
+        return Propensity(k, columns=_find_columns(items, data))
+    if len(items) != k or not all(isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in items):
+        raise ValueError(
+            f"propensity={spec!r}: expected None (logistic regression), a classifier, 'share', the name of a column, or the known "
+            f"probability of each of the {k} treatment arm(s)"
+        )
+    shares = _with_control(np.array(items, dtype=np.float64)[None, :], "propensity")[0]
+    if (shares <= 0).any() or (shares >= 1).any():
+        raise ValueError(
+            f"propensity={spec!r} gives the arms the probabilities {shares.tolist()}, control first: all must be above 0 and below 1, "
+            "or there would be an arm nobody could be compared with"
+        )
+    return Propensity(k, shares=shares)
+
+
+def crossfit_propensity(
+    spec: PropensitySpec, data: Experiment, folds: list[tuple[Rows, Rows]], n_jobs: int | None = None
+) -> NDArray[np.float64]:
+    """Probabilities of every row, control first; estimated ones come from models that have not seen the row."""
+    if spec is not None and not hasattr(spec, "fit"):  # known, not estimated
+        return fit_propensity(spec, data).predict(data.X)
+    return crossfit(
+        folds, lambda _, rows: fit_propensity(spec, data.take(rows)).predict, data.X, data.n_arms + 1, n_jobs
+    )
+
+
+def clip_propensity(propensity: NDArray[np.float64], clip: float, model: str) -> NDArray[np.float64]:
+    """Keep probabilities within ``clip`` … 1 - ``clip``, and say how many rows that changed."""
+    if not isinstance(clip, int | float) or isinstance(clip, bool) or not 0 <= clip < 0.5:
+        raise ValueError(f"clip={clip!r}: expected a number from 0 (no clipping) to below 0.5, such as 0.01")
+    if clip == 0:
+        certain = np.flatnonzero(((propensity <= 0) | (propensity >= 1)).any(axis=1))
+        if len(certain):
+            raise ValueError(
+                f"the propensity of {len(certain):,} of {len(propensity):,} row(s) is 0 or 1, the first at row {certain[0]}: they could "
+                "only ever be in one arm, so nothing can be learned from them about an effect; remove them, or pass clip=0.01"
+            )
+        return propensity
+    outside = int(((propensity < clip) | (propensity > 1 - clip)).any(axis=1).sum())
+    if outside:
+        warnings.warn(
+            f"{model}: the propensity of {outside:,} of {len(propensity):,} row(s) was below {clip:g} or above {1 - clip:g} (smallest "
+            f"{propensity.min():.3g}, largest {propensity.max():.3g}) and was set to that bound; such rows have hardly anybody to be "
+            "compared with, see upturn.policy.overlap",
+            UserWarning,
+            stacklevel=4,
+        )
+    return np.clip(propensity, clip, 1 - clip)
+
+
+def _foreign(spec: Any, data: Experiment) -> Propensity:
+    if not is_classifier(spec) or not hasattr(spec, "predict_proba"):
+        raise ValueError(
+            f"propensity={type(spec).__name__} predicts no probabilities of arms: pass a classifier that does, such as "
+            "LogisticRegression(), or CalibratedClassifierCV(SVC())"
+        )
+    part = data if data.weight is None else data.take(np.flatnonzero(data.weight > 0))
+    model, encoder = _fit_foreign(spec, part.X, part.arm.astype(np.int64), part.weight, data.schema)
+    return Propensity(data.n_arms, foreign=model, encoder=encoder)
+
+
+def _find_columns(names: list[str], data: Experiment) -> NDArray[np.int64]:
+    unknown = [name for name in names if name not in data.schema.names]
+    if unknown:
+        raise ValueError(
+            f"propensity names the column(s) {unknown!r}, which X does not have: expected 'share' or one of {list(data.schema.names[:12])!r}"
+        )
+    if len(names) != data.n_arms:
+        raise ValueError(
+            f"propensity names {len(names)} column(s) and there are {data.n_arms} treatment arm(s): expected one column per arm, in "
+            "the order of arms_"
+        )
+    columns = np.array([data.schema.names.index(name) for name in names], dtype=np.int64)
+    if data.schema.categorical[columns].any():
+        raise ValueError("a propensity column holds text: expected probabilities")
+    return columns
+
+
+def _with_control(arms: NDArray[np.float64], what: str) -> NDArray[np.float64]:
+    """Probabilities of the treatment arms, with control's in front."""
+    if np.isnan(arms).any():
+        row = int(np.isnan(arms).any(axis=1).argmax())
+        raise ValueError(f"{what}: missing (NaN) at row {row}: every row needs a probability of every arm")
+    control = 1.0 - arms.sum(axis=1)
+    if (arms < 0).any() or (control < -1e-12).any():
+        row = int(((arms < 0).any(axis=1) | (control < -1e-12)).argmax())
+        raise ValueError(
+            f"{what}: {arms[row].tolist()} at row {row} are not probabilities: expected numbers from 0 to 1 whose sum leaves "
+            "something for control"
+        )
+    return np.column_stack([np.maximum(control, 0.0), arms])
+
+
+__all__ = ["Propensity", "PropensitySpec", "arm_name", "clip_propensity", "crossfit_propensity", "fit_propensity"]

@@ -1,0 +1,278 @@
+"""Uplift AdaBoost, balanced uplift boosting and balanced forgetting boosting."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from upturn._run import make_seed, progress
+from upturn._table import Matrix
+from upturn._target import Label, Outcome, read_target
+from upturn.base import Experiment, UpliftEstimator
+from upturn.boosting._coefficients import Algorithm, bound_factor, coefficients
+from upturn.boosting._ensemble import Ensemble, check_count, seeded
+from upturn.kernels.boosting import reweigh, tally
+from upturn.kernels.hashing import RESTART, exponentials
+from upturn.metrics._areas import mean_area
+
+Restart = Literal["combined", "strict"]
+
+_ROUND = np.dtype(
+    [
+        ("error_treatment", float),
+        ("error_control", float),
+        ("weight_treatment", float),
+        ("weight_control", float),
+        ("beta_treatment", float),
+        ("beta_control", float),
+        ("beta", float),
+        ("bound", float),
+        ("restarted", bool),
+    ]
+)
+
+
+class UpliftBoosting(Ensemble):
+    r"""Boosting for uplift, in the three variants of Sołtys and Jaroszewicz.
+
+    A treated row is classified correctly when the decision equals its outcome, a control row when it differs from it.
+    Each round fits a base model to weighted rows, measures its errors :math:`\epsilon^T, \epsilon^C` in the two groups,
+    and multiplies the weights of rows it got right by :math:`\beta^T` or :math:`\beta^C`:
+
+    ============== ==================================================== ================================== =========
+    algorithm      :math:`\beta^T, \beta^C`                              error bound never grows            balance
+    ============== ==================================================== ================================== =========
+    ``adaboost``   both :math:`\epsilon / (1 - \epsilon)`                yes, and it forgets the last model no
+    ``balanced``   Theorem 2                                             yes                                yes
+    ``forgetting`` :math:`\epsilon^C/(1-\epsilon^T),\                    no, but it forgets the last model  yes
+                   \epsilon^T/(1-\epsilon^C)`
+    ============== ==================================================== ================================== =========
+
+    with :math:`\epsilon = p^T \epsilon^T + p^C \epsilon^C`. The ensemble's score is
+
+    .. math:: s(x) = \sum_m \log\tfrac{1}{\beta_m} h_m(x) \Big/ \sum_m \log\tfrac{1}{\beta_m} \in [0, 1],
+              \qquad \beta_m = \min(\beta^T_m, \beta^C_m),
+
+    a weighted vote for treatment, and :meth:`recommend` treats from one half up (equation (2)).
+
+    Parameters
+    ----------
+    estimator : uplift model, optional
+        The base model, one that takes weights. By default an unpruned Euclidean tree of height 1. Its decision is what
+        its ``recommend`` says.
+    algorithm : {"adaboost", "balanced", "forgetting"}
+        The variant.
+    n_estimators : int
+        Rounds. A round that ends in a restart adds no member.
+    restart : {"combined", "strict"}
+        When the weights are drawn anew from an exponential distribution. ``strict`` is step 2e as printed: as soon as
+        one group's error is not between 0 and 1/2. That leaves no member at all on data with a clear overall effect, so
+        ``combined`` does so when both coefficients are 1, the combined error is not between 0 and 1/2, or a group's
+        error is 0 or 1.
+    random_state : int, RandomState, Generator or None
+        Seed of the restarts, and of the base models.
+    verbose : int
+        1 shows progress.
+    control : label, optional
+        Which label is control, when its name does not tell.
+
+    Attributes
+    ----------
+    estimators_ : list
+        The members.
+    betas_ : array
+        Their :math:`\beta_m`.
+    history_ : structured array, a row per round
+        Errors, group weights p^T and p^C, coefficients, the bound (15) on the training error after the round (NaN from
+        the first restart on, where it no longer holds), and whether the round ended in a restart.
+    imbalance_ : float
+        The largest of p^T / p^C and p^C / p^T over all rounds.
+    n_restarts_ : int
+
+    Notes
+    -----
+    On the diagonal ε^T = ε^C < 1/2 Theorem 2 is silent in print; its proof has ε / (1 - ε), which is used.
+
+    References
+    ----------
+    Sołtys, Jaroszewicz, "Boosting algorithms for uplift modeling", 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upturn.boosting import UpliftBoosting
+    >>> rng = np.random.default_rng(0)
+    >>> X, treatment = rng.normal(size=(2000, 2)), rng.integers(0, 2, 2000)
+    >>> y = rng.random(2000) < 0.5 + 0.3 * treatment * np.sign(X[:, 0])
+    >>> model = UpliftBoosting(n_estimators=11, random_state=0).fit(X, y, treatment)
+    >>> model.recommend([[2.0, 0.0], [-2.0, 0.0]])
+    array([1, 0])
+    """
+
+    _outcome: Outcome = "binary"
+    _multi_arm = False
+    _height = 1
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        algorithm: Algorithm = "adaboost",
+        n_estimators: int = 101,
+        restart: Restart = "combined",
+        random_state: Any = None,
+        verbose: int = 0,
+        control: Label | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.algorithm = algorithm
+        self.n_estimators = n_estimators
+        self.restart = restart
+        self.random_state = random_state
+        self.verbose = verbose
+        self.control = control
+
+    # ----------------------------------------------------------------------------------------- fitting
+
+    def _fit(self, data: Experiment) -> None:
+        self._check_parameters()
+        seed, base = make_seed(self.random_state), clone(self._base())
+        prepared, groups = base._prepare(data), (data.y.astype(np.uint8), data.arm)
+        weight, total = self._first_weights(data), data.weights.sum()
+        members: list[UpliftEstimator] = []
+        history, bound, cells = np.zeros(self.n_estimators, dtype=_ROUND), 1.0, np.empty(4)
+        for m in progress(range(self.n_estimators), self.verbose, "boosting"):
+            weight /= weight.sum()
+            member = seeded(base, seed, m)
+            member._fit_prepared(
+                prepared, weight * total
+            )  # as many rows as there are, or a Laplace correction swamps them
+            decision = (member._recommend_prepared(prepared) == 1).view(np.uint8)
+            tally(weight, decision, *groups, cells)
+            right_c, wrong_c, right_t, wrong_t = cells.tolist()
+            shares = right_t + wrong_t, right_c + wrong_c
+            errors = wrong_t / shares[0], wrong_c / shares[1]
+            betas = (1.0, 1.0) if 1.0 in errors else coefficients(self.algorithm, *errors, *shares)
+            restarts = self._must_restart(errors, shares, betas)
+            if restarts:
+                bound = np.nan
+                weight = self._random_weights(data, seed, m)
+            else:
+                bound *= bound_factor(*errors, *shares, *betas)
+                reweigh(decision, *groups, *betas, weight)
+                members.append(member)
+            history[m] = (*errors, *shares, *betas, min(betas), bound, restarts)
+        self.estimators_, self.history_ = members, history
+        self.betas_ = history["beta"][~history["restarted"]].copy()
+        if not members:
+            warnings.warn(
+                f"none of the {self.n_estimators} rounds found a base model better than chance in both groups "
+                f"(algorithm={self.algorithm!r}, restart={self.restart!r}), so the ensemble is empty and its score constant: try "
+                "algorithm='adaboost' with restart='combined', or a deeper base model",
+                UserWarning,
+                stacklevel=3,
+            )
+        means = np.bincount(data.arm, data.weights * data.y) / np.bincount(data.arm, data.weights)
+        self._constant = bool(means[1] > means[0])
+
+    def _check_parameters(self) -> None:
+        if self.algorithm not in ("adaboost", "balanced", "forgetting"):
+            raise ValueError(f"algorithm={self.algorithm!r}: expected 'adaboost', 'balanced' or 'forgetting'")
+        if self.restart not in ("combined", "strict"):
+            raise ValueError(f"restart={self.restart!r}: expected 'combined' or 'strict'")
+        check_count(self.n_estimators)
+
+    def _first_weights(self, data: Experiment) -> NDArray[np.float64]:
+        return data.weights.copy() if self.algorithm == "adaboost" else _balance(data.weights, data.arm)
+
+    def _random_weights(self, data: Experiment, seed: np.uint64, m: int) -> NDArray[np.float64]:
+        drawn = np.empty(len(data))
+        exponentials(seed, RESTART, np.uint64(m), drawn)
+        drawn *= data.weights
+        return drawn if self.algorithm == "adaboost" else _balance(drawn, data.arm)
+
+    def _must_restart(
+        self, errors: tuple[float, float], weights: tuple[float, float], betas: tuple[float, float]
+    ) -> bool:
+        """Step 2e of Algorithm 1."""
+        if betas == (1.0, 1.0):
+            return True
+        if self.restart == "strict":
+            return not all(0 < error < 0.5 for error in errors)
+        combined = weights[0] * errors[0] + weights[1] * errors[1]
+        return not 0 < combined < 0.5 or any(error in (0.0, 1.0) for error in errors)
+
+    # ----------------------------------------------------------------------------------------- predicting
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """The score after 1, 2, … members, each an array of shape (n,)."""
+        for scores in self._staged(self._encode(X)):
+            yield scores[:, 0]
+
+    def staged_score(self, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> list[float]:
+        """AUUC after 1, 2, … members."""
+        matrix = self._encode(X)
+        target = read_target(y, treatment, sample_weight, known=(self.control_, self.arms_))
+        return [mean_area(target, scores) for scores in self._staged(matrix)]
+
+    def _staged(self, X: Matrix) -> Iterator[NDArray[np.float64]]:
+        votes, total = np.zeros((len(X), 1)), 0.0
+        for member, beta in zip(self.estimators_, self.betas_, strict=True):
+            voice = -np.log(beta)
+            votes[:, 0] += voice * (member._recommend(X) == 1)
+            total += voice
+            yield votes / total
+
+    def _predict(self, X: Matrix) -> NDArray[np.float64]:
+        scores = np.full((len(X), 1), float(self._constant))
+        for stage in self._staged(X):
+            scores = stage
+        return scores
+
+    def _recommend(self, X: Matrix) -> NDArray[np.intp]:
+        # Equation (2), ties treat. Votes add up to one half only up to rounding, so half is met with a little slack.
+        return (self._predict(X)[:, 0] >= 0.5 - 1e-12).astype(np.intp)
+
+    # ----------------------------------------------------------------------------------------- state
+
+    @property
+    def n_restarts_(self) -> int:
+        """Rounds that ended in a restart."""
+        return int(self.history_["restarted"].sum())
+
+    @property
+    def imbalance_(self) -> float:
+        """The largest ratio between the groups' weights over all rounds."""
+        ratio = self.history_["weight_treatment"] / self.history_["weight_control"]
+        return float(np.maximum(ratio, 1 / ratio).max())
+
+    def _get_state(self) -> dict[str, Any]:
+        return {
+            "members": [member._get_state() for member in self.estimators_],
+            "history": {name: self.history_[name] for name in _ROUND.names or ()},
+            "constant": self._constant,
+        }
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        history = np.zeros(len(state["history"]["beta"]), dtype=_ROUND)
+        for name in _ROUND.names or ():
+            column = state["history"][name]
+            if column.shape != history.shape or column.dtype != _ROUND[name]:
+                raise ValueError("the history of the rounds is not well formed")
+            history[name] = column
+        self.history_, self._constant = history, bool(state["constant"])
+        self.betas_ = history["beta"][~history["restarted"]].copy()
+        if not ((self.betas_ > 0) & (self.betas_ < 1)).all() or len(state["members"]) != len(self.betas_):
+            raise ValueError("the members and their coefficients do not fit together")
+        self.estimators_ = self._restore_members(state["members"])
+
+
+def _balance(weight: NDArray[np.float64], arm: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """Weights scaled so that each of two groups has one half of them."""
+    totals = np.bincount(arm, weights=weight, minlength=2)
+    return np.asarray(weight / (2 * totals)[arm])

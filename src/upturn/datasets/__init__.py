@@ -1,0 +1,60 @@
+"""Data: loaders of the papers' data sets, conversions, and simulators that know the true effect."""
+
+from ._benchmarks import PAPER_ROWS, paper_benchmarks
+from ._campaign import simulate_campaign
+from ._clinical import (
+    load_bladder,
+    load_bmt,
+    load_burn,
+    load_colon,
+    load_hodg,
+    load_pbc,
+    load_rhc,
+    load_rotterdam,
+    load_tamoxifen,
+    load_veteran,
+)
+from ._convert import AttributeSplit, split_by_attribute, survival_to_uplift
+from ._customers import simulate_customers
+from ._data import UpliftData
+from ._marketing import load_criteo, load_hillstrom, load_lenta, load_megafon, load_x5
+from ._patterns import simulate_feature_selection, simulate_pattern
+from ._responses import simulate_zhao_2d, simulate_zhao_50d
+from ._shapes import simulate_biased, simulate_crescents
+from ._sources import DataNotFoundError
+from ._uci import UCI_SPLITS, load_uci_split
+
+__all__ = [
+    "PAPER_ROWS",
+    "UCI_SPLITS",
+    "AttributeSplit",
+    "DataNotFoundError",
+    "UpliftData",
+    "load_bladder",
+    "load_bmt",
+    "load_burn",
+    "load_colon",
+    "load_criteo",
+    "load_hillstrom",
+    "load_hodg",
+    "load_lenta",
+    "load_megafon",
+    "load_pbc",
+    "load_rhc",
+    "load_rotterdam",
+    "load_tamoxifen",
+    "load_uci_split",
+    "load_veteran",
+    "load_x5",
+    "paper_benchmarks",
+    "simulate_biased",
+    "simulate_campaign",
+    "simulate_crescents",
+    "simulate_customers",
+    "simulate_feature_selection",
+    "simulate_pattern",
+    "simulate_zhao_2d",
+    "simulate_zhao_50d",
+    "split_by_attribute",
+    "survival_to_uplift",
+]

@@ -1,0 +1,74 @@
+"""What every loader and simulator returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["UpliftData"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class UpliftData:
+    """An experiment: features, outcome, treatment and, where it is known, the true effect.
+
+    Parameters
+    ----------
+    X : table of n rows
+        Loaders give a pandas DataFrame that keeps categories and missing values as they are. Simulators of purely
+        numeric features give a float64 array.
+    y : array of shape (n,)
+        The outcome; larger is better. Two-valued outcomes are 0 and 1, and 1 is the success.
+    treatment : array of shape (n,)
+        0 (control) and 1 (treatment), or more numbers; or labels, one of which is "control".
+    effect : array of shape (n,) or (n, K), optional
+        The true expected effect of each arm against control given the features, columns in the sorted order of the
+        arms' labels, as models have them; only simulators know it.
+    name, description : str
+        What this is, and which decisions were taken in making it.
+    details : mapping
+        What else is known: simulators add ``response``, the true expected outcomes of shape (n, 1 + K), control first;
+        some add ``propensity``, ``group``, ``cost``; loaders of split data sets add ``removed``.
+
+    Examples
+    --------
+    >>> from upturn.datasets import simulate_pattern
+    >>> data = simulate_pattern("scissors", n=1000, random_state=0)
+    >>> data.X.shape, data.effect.shape
+    ((1000, 1), (1000,))
+    """
+
+    X: Any
+    y: NDArray[Any]
+    treatment: NDArray[Any]
+    effect: NDArray[np.float64] | None = None
+    name: str = ""
+    description: str = ""
+    details: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        n = len(self.y)
+        found = {"X": self.X.shape[0], "treatment": len(self.treatment)}
+        if self.effect is not None:
+            found["effect"] = len(self.effect)
+        wrong = {what: rows for what, rows in found.items() if rows != n}
+        if wrong:
+            raise ValueError(f"y has {n} rows, but {wrong} differ: all parts of an experiment need the same rows.")
+        object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __repr__(self) -> str:
+        labels, counts = np.unique(self.treatment, return_counts=True)
+        arms = ", ".join(f"{label}: {count:,}" for label, count in zip(labels.tolist(), counts.tolist(), strict=True))
+        truth = "" if self.effect is None else "; the true effect is known"
+        return (
+            f"<UpliftData {self.name!r}: {len(self):,} rows, {self.X.shape[1]} features; arms {arms}; "
+            f"mean outcome {np.mean(self.y):.4g}{truth}>"
+        )

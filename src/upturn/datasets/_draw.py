@@ -1,0 +1,66 @@
+"""Random draws shared by the simulators: generators, assignment, outcomes, and putting an experiment together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._run import make_seed
+
+from ._data import UpliftData
+
+__all__ = ["Floats", "Seed", "bernoulli", "coin", "equal_arms", "experiment", "generator", "logistic", "positive"]
+
+Floats = NDArray[np.float64]
+Seed = int | np.random.Generator | np.random.RandomState | None
+
+
+def generator(random_state: Seed) -> np.random.Generator:
+    """Return a new generator; the same one for the same integer."""
+    return np.random.default_rng(int(make_seed(random_state)))
+
+
+def positive(name: str, value: int, least: int = 1) -> int:
+    """Return a size, or say what was expected."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} is {value!r}; expected a whole number of at least {least}.")
+    return int(value)
+
+
+def coin(rng: np.random.Generator, n: int, probability: Any = 0.5) -> NDArray[np.int64]:
+    """Return independent 0/1 draws."""
+    return np.asarray(rng.random(n) < probability, dtype=np.int64)
+
+
+def bernoulli(rng: np.random.Generator, response: Floats, arm: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return 0/1 outcomes with each row's probability under the arm it got."""
+    return coin(rng, len(arm), response[np.arange(len(arm)), arm])
+
+
+def equal_arms(rng: np.random.Generator, n: int, groups: int) -> NDArray[np.int64]:
+    """Return a random assignment to groups whose sizes differ by at most one."""
+    return rng.permutation(np.arange(n, dtype=np.int64) % groups)
+
+
+def logistic(value: Floats) -> Floats:
+    """Return 1 / (1 + exp(-value)), written so that nothing overflows."""
+    half: Floats = 0.5 * (1.0 + np.tanh(0.5 * value))
+    return half
+
+
+def experiment(
+    X: Any, y: NDArray[Any], treatment: NDArray[Any], response: Floats, name: str, description: str, **details: Any
+) -> UpliftData:
+    """Return the data with the effect that follows from the true expected outcomes, control in column 0."""
+    effect = response[:, 1:] - response[:, :1]
+    return UpliftData(
+        X,
+        y,
+        treatment,
+        effect[:, 0] if effect.shape[1] == 1 else effect,
+        name,
+        description,
+        {"response": response, **details},
+    )

@@ -1,0 +1,231 @@
+"""The filters UMODL is compared with: divergences on percentile bins, and tests of the treatment-feature interaction."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import chi2 as chi2_distribution
+from scipy.stats import f as f_distribution
+
+from upturn._run import run_parallel
+from upturn._target import Label
+from upturn.base import Experiment
+from upturn.features._discretizer import _one_of
+from upturn.features._interaction import f_statistic, likelihood_ratio
+from upturn.features._selectors import UpliftSelector
+from upturn.kernels.criteria import CRITERIA, NEEDS_RATES
+from upturn.kernels.filters import bin_divergence
+
+Floats = NDArray[np.float64]
+
+DIVERGENCES = ("kl", "euclidean", "chi2")
+SCORES = (*DIVERGENCES, "f", "lr")
+
+
+class FilterSelector(UpliftSelector):
+    r"""Keep the k features with the highest uplift score (the filters of [1]_).
+
+    ``score="kl"``, ``"euclidean"``, ``"chi2"``: the feature is cut into ``n_bins`` bins at its percentiles, and the
+    score is how far the arms are from control in them,
+
+    .. math:: \sum_b \frac{N_b}{N} \sum_k D(P_{kb} : P_{0b}),
+
+    with D the Kullback-Leibler divergence, the squared Euclidean distance or the chi-square divergence of the outcome
+    distributions: the formulas of the tree criteria. A categorical feature has a bin for each level, missing values
+    have a bin of their own, and an arm without rows in a bin tells nothing there.
+
+    ``score="f"``: the F statistic of the interaction terms in the linear regression of the outcome on treatment,
+    feature and treatment × feature. ``score="lr"``: the likelihood-ratio statistic of the same terms in a logistic
+    regression. Levels become 0-1 columns, missing numbers the mean with a 0-1 column that says so. Features may then
+    differ in degrees of freedom, so they are ranked by p-value, which for numeric features without missing values is
+    the order of the statistics.
+
+    Parameters
+    ----------
+    score : {"kl", "euclidean", "chi2", "f", "lr"}
+    k : int or "all"
+        How many features to keep.
+    n_bins : int
+        Percentile bins of the divergence filters.
+    n_jobs : int, optional
+        Columns are scored on so many threads.
+    verbose : int
+        1 shows a progress bar.
+    control : label, optional
+        Which label is control, when its name does not tell.
+
+    Attributes
+    ----------
+    scores_ : array of shape (n_features,)
+        Divergences or statistics.
+    pvalues_ : array of shape (n_features,) or None
+        Of the F and likelihood-ratio tests.
+    ranking_ : array of shape (n_features,)
+        1 for the best feature, and so on; ties by position.
+    n_selected_ : int
+        How many are kept.
+    control_, arms_ : label, list of labels
+
+    Notes
+    -----
+    "f" and "euclidean" take real-valued outcomes (the latter then compares means: D is the squared difference), the
+    others need two classes. Weights of any kind are taken; bins are cut at percentiles of the rows.
+
+    References
+    ----------
+    .. [1] Z. Zhao, Y. Zhang, T. Harinen, M. Yung, "Feature selection methods for uplift modeling", 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upturn.features import FilterSelector
+    >>> rng = np.random.default_rng(0)
+    >>> X, treatment = rng.normal(size=(2000, 5)), rng.integers(0, 2, 2000)
+    >>> y = rng.random(2000) < 0.3 + 0.4 * treatment * (X[:, 2] > 0)
+    >>> FilterSelector(score="kl", k=1).fit(X, y, treatment).get_support(indices=True)
+    array([2])
+    """
+
+    def __init__(
+        self,
+        *,
+        score: Literal["kl", "euclidean", "chi2", "f", "lr"] = "kl",
+        k: int | Literal["all"] = 10,
+        n_bins: int = 10,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        control: Label | None = None,
+    ) -> None:
+        self.score = score
+        self.k = k
+        self.n_bins = n_bins
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.control = control
+
+    def _fit(self, data: Experiment) -> None:
+        _one_of("score", self.score, SCORES)
+        self._check_counts()
+        y, binary = _outcome(data, self.score)
+        if self.score in DIVERGENCES:
+            judge = partial(_divergence, data, y, binary, CRITERIA[self.score], self.n_bins)
+        else:
+            judge = partial(_test, data, y, self.score)
+        found = np.array(
+            run_parallel(
+                judge, range(data.X.shape[1]), n_jobs=self.n_jobs, verbose=self.verbose, description=self.score
+            )
+        )
+        self.scores_, log_p = np.ascontiguousarray(found[:, 0]), found[:, 1]
+        self.pvalues_ = None if self.score in DIVERGENCES else np.exp(log_p)
+        order = np.lexsort((np.arange(len(found)), -self.scores_, log_p))
+        self.ranking_ = np.empty(len(found), dtype=np.int64)
+        self.ranking_[order] = np.arange(1, len(found) + 1)
+        self.n_selected_ = len(found) if self.k == "all" else min(int(self.k), len(found))
+
+    def _check_counts(self) -> None:
+        good = self.k == "all" or (
+            isinstance(self.k, int | np.integer) and not isinstance(self.k, bool) and self.k >= 1
+        )
+        if not good:
+            raise ValueError(f"k={self.k!r}: expected how many features to keep, 1 or more, or 'all'")
+        if not isinstance(self.n_bins, int | np.integer) or self.n_bins < 2:
+            raise ValueError(f"n_bins={self.n_bins!r}: expected a whole number of 2 or more")
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        return self.ranking_ <= self.n_selected_
+
+    def _get_state(self) -> dict[str, Any]:
+        return {
+            "scores": self.scores_,
+            "pvalues": self.pvalues_,
+            "ranking": self.ranking_,
+            "n_selected": self.n_selected_,
+        }
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        scores, pvalues, ranking = state["scores"], state["pvalues"], state["ranking"]
+        shape = (self.n_features_in_,)
+        if scores.dtype != np.float64 or scores.shape != shape or not np.isfinite(scores).all():
+            raise ValueError("the scores are not well formed")
+        if pvalues is not None and (pvalues.shape != shape or not ((pvalues >= 0) & (pvalues <= 1)).all()):
+            raise ValueError("the p-values are not well formed")
+        if ranking.dtype != np.int64 or sorted(ranking.tolist()) != list(range(1, self.n_features_in_ + 1)):
+            raise ValueError("the ranking is not a ranking")
+        if not isinstance(state["n_selected"], int) or not 1 <= state["n_selected"] <= self.n_features_in_:
+            raise ValueError("the number of selected features is not well formed")
+        self.scores_, self.pvalues_, self.ranking_ = scores, pvalues, ranking
+        self.n_selected_ = state["n_selected"]
+
+
+def _outcome(data: Experiment, score: str) -> tuple[Floats, bool]:
+    """Return the outcome as the score takes it, and whether it is 0-1."""
+    classes = np.unique(data.y)
+    if len(classes) == 2:
+        return (data.y == classes[1]).astype(np.float64), True
+    if len(classes) == 1:
+        raise ValueError(f"y has one value only, {classes[0]:g}: there is nothing that features could tell")
+    if score == "lr" or (score in CRITERIA and CRITERIA[score] in NEEDS_RATES):
+        raise ValueError(
+            f"y has {len(classes):,} distinct values and FilterSelector(score={score!r}) needs exactly two: use score='f' or "
+            "score='euclidean', which take real-valued outcomes, or make it two classes yourself, as in y = (spend > 0)"
+        )
+    return data.y, False
+
+
+def _bins(column: Floats, n_levels: int | None, n_bins: int) -> NDArray[np.int64]:
+    """Return the bin of each row: percentile bins, or levels; missing values last."""
+    missing = np.isnan(column)
+    if n_levels is not None:
+        return np.where(missing, n_levels, column).astype(np.int64)
+    values = column[~missing] if missing.any() else column
+    if len(values) == 0:
+        return np.zeros(len(column), dtype=np.int64)
+    inner = np.unique(np.percentile(values, np.linspace(0, 100, n_bins + 1)[1:-1]))
+    codes = np.searchsorted(inner, column, side="left").astype(np.int64)
+    codes[missing] = len(inner) + 1
+    return codes
+
+
+def _divergence(data: Experiment, y: Floats, binary: bool, code: int, n_bins: int, j: int) -> tuple[float, float]:
+    levels = data.schema.levels[j]
+    bins = _bins(data.X[:, j], None if levels is None else len(levels), n_bins)
+    n_arms = data.n_arms + 1
+    cells = bins * n_arms + data.arm
+    shape, size = (int(bins.max()) + 1, n_arms), (int(bins.max()) + 1) * n_arms
+    weight = np.bincount(cells, weights=data.weight, minlength=size).astype(np.float64).reshape(shape)
+    outcome = y if data.weight is None else y * data.weight
+    total = np.bincount(cells, weights=outcome, minlength=size).reshape(shape)
+    return float(bin_divergence(code, binary, weight, total)), 0.0
+
+
+def _test(data: Experiment, y: Floats, score: str, j: int) -> tuple[float, float]:
+    """Return the statistic and the logarithm of its p-value; a feature that cannot interact scores 0."""
+    levels = data.schema.levels[j]
+    columns = _regressors(data.X[:, j], None if levels is None else len(levels))
+    if score == "f":
+        statistic, extra, rest = f_statistic(columns, data.arm, data.n_arms, y, data.weight)
+        log_p = f_distribution.logsf(statistic, extra, rest) if extra > 0 and rest > 0 else 0.0
+    else:
+        statistic, extra = likelihood_ratio(columns, data.arm, data.n_arms, y, data.weight)
+        log_p = chi2_distribution.logsf(statistic, extra) if extra > 0 else 0.0
+    return statistic, float(log_p)
+
+
+def _regressors(column: Floats, n_levels: int | None) -> Floats:
+    """Return the columns that stand for a feature in a regression, centred and scaled where numeric."""
+    missing = np.isnan(column)
+    if n_levels is not None:
+        codes = np.where(missing, n_levels, column)
+        dummies: Floats = (codes[:, None] == np.arange(1, n_levels + 1)).astype(np.float64)
+        return dummies
+    if missing.all():
+        return np.zeros((len(column), 1))
+    mean = column[~missing].mean()
+    centred = np.where(missing, 0.0, column - mean)
+    scale = np.sqrt(np.mean(centred**2))
+    centred = centred / scale if scale > 0 else centred
+    return np.column_stack([centred, missing.astype(np.float64)]) if missing.any() else centred[:, None]

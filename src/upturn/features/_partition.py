@@ -1,0 +1,291 @@
+"""One feature cut into parts: what the UMODL search found, and everything that can be read off it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn.kernels.umodl import boundary_counts, group_prior, interval_prior, part_costs, sort_with_cells
+from upturn.kernels.umodl_groups import MOST_GROUPS, best_groups
+from upturn.kernels.umodl_polish import MOST_INTERVALS, greedy_cuts
+from upturn.kernels.umodl_search import exact_cuts, fast_cuts
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+EXACT_POINTS = 2048  # with search="auto", columns of at most so many boundary points are searched exactly
+MOST_EXACT_POINTS = 30_000  # with search="exact", more than this would take minutes
+
+
+@dataclass(frozen=True)
+class Table:
+    """What all columns of one experiment share: the cell (arm, class) and the multiplicity of every row."""
+
+    cells: NDArray[np.uint8]
+    weights: Ints | None
+    n_arms: int  # control included
+    n_classes: int
+
+    @property
+    def n_cells(self) -> int:
+        """Number of (arm, class) pairs."""
+        return self.n_arms * self.n_classes
+
+    def count(self, rows: NDArray[np.bool_] | None = None, codes: Ints | None = None, n_codes: int = 1) -> Ints:
+        """Count cells, by code if there are codes: an array of shape (n_codes, n_cells)."""
+        cells = (self.cells if rows is None else self.cells[rows]).astype(np.int64)
+        weights = None if self.weights is None else self.weights if rows is None else self.weights[rows]
+        if codes is not None:
+            cells += codes * self.n_cells
+        found = np.bincount(cells, weights=weights, minlength=n_codes * self.n_cells)
+        return found.astype(np.int64).reshape(n_codes, self.n_cells)
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The parts of one feature.
+
+    Attributes
+    ----------
+    edges : array or None
+        Upper ends of all intervals but the last: interval i holds ``edges[i-1] < x <= edges[i]``. None if categorical.
+    groups : array or None
+        The part of each level of a categorical feature, -1 for a level without rows. None if numeric.
+    missing_part : int
+        Where missing values go; -1 if there were none and the other rows make several parts.
+    counts : int64 array of shape (parts, arms, classes)
+        Rows of each part, control first.
+    separate : bool array of shape (parts,)
+        W of the paper: whether the arms have distributions of their own in this part.
+    cost, null_cost : float
+        C(M) of equation (2), and that of a single part.
+    """
+
+    edges: Floats | None
+    groups: Ints | None
+    missing_part: int
+    counts: Ints
+    separate: NDArray[np.bool_]
+    cost: float
+    null_cost: float
+
+    @property
+    def n_parts(self) -> int:
+        """Number of intervals or groups, that of missing values included."""
+        return len(self.counts)
+
+    @property
+    def compression(self) -> float:
+        """1 - cost / null cost: 0 when nothing was found."""
+        return 1.0 - self.cost / self.null_cost
+
+    def codes(self, column: Floats) -> Ints:
+        """Return the part of each value; -1 for a missing one when there were none at fit."""
+        if self.n_parts == 1:
+            return np.zeros(len(column), dtype=np.int64)
+        missing = np.isnan(column)
+        if self.edges is not None:
+            found = np.searchsorted(self.edges, column, side="left").astype(np.int64)
+        else:
+            assert self.groups is not None
+            found = self.groups[np.where(missing, 0, column).astype(np.int64)]
+            missing |= found < 0
+        found[missing] = self.missing_part
+        return found
+
+    def shares(self) -> Floats:
+        """Distribution of the classes by part and arm, (parts, arms, classes); an empty arm takes that of its part."""
+        pooled = self.counts.sum(axis=1, keepdims=True)
+        whole = self.counts.sum(axis=2, keepdims=True)
+        own, of_part = self.counts / np.maximum(whole, 1), pooled / pooled.sum(axis=2, keepdims=True)
+        shares: Floats = np.where(whole > 0, own, of_part)
+        return shares
+
+    def responses(self, classes: Floats) -> Floats:
+        """Mean outcome by part and arm, (parts, arms); with two classes the rate of the larger."""
+        values = np.array([0.0, 1.0]) if len(classes) == 2 else classes
+        means: Floats = self.shares() @ values
+        return means
+
+    def differences(self, classes: Floats) -> Floats:
+        """Mean outcome of each treatment arm less control's, (parts, arms - 1)."""
+        means = self.responses(classes)
+        gaps: Floats = means[:, 1:] - means[:, :1]
+        return gaps
+
+    def effects(self, classes: Floats) -> Floats:
+        """Return the differences where the arms have distributions of their own, 0 elsewhere (the paper's CATE_i)."""
+        return np.where(self.separate[:, None], self.differences(classes), 0.0)
+
+    def importance(self, effect_only: bool = False) -> float:
+        """Equation (11): sum of N_i/N times the squared distance of the arms from control; 0 for a single part.
+
+        With two classes the distance is (p_i - q_i)², with more half the sum over classes, which is the same for two.
+        With several arms it is summed over them. ``effect_only`` leaves parts with W_i = 0 out.
+        """
+        if self.n_parts == 1:
+            return 0.0
+        shares = self.shares()
+        distance = 0.5 * ((shares[:, 1:] - shares[:, :1]) ** 2).sum(axis=(1, 2))
+        rows = self.counts.sum(axis=(1, 2))
+        if effect_only:
+            distance = np.where(self.separate, distance, 0.0)
+        return float(rows @ distance / rows.sum())
+
+    def labels(self, levels: tuple[Any, ...] | None) -> list[str]:
+        """Return the parts in words."""
+        if self.n_parts == 1:
+            return ["everything"]
+        if self.edges is not None:
+            ends = ["-inf", *(f"{edge:.6g}" for edge in self.edges), "inf"]
+            names = [f"({lo}, {hi}]" for lo, hi in pairwise(ends)]
+            names[-1] = names[-1].replace("inf]", "inf)")
+        else:
+            assert self.groups is not None
+            assert levels is not None
+            n_groups = int(self.groups.max()) + 1
+            members = [[str(levels[v]) for v in np.flatnonzero(self.groups == g)] for g in range(n_groups)]
+            names = ["{" + ", ".join(m[:6]) + (f" and {len(m) - 6} more" if len(m) > 6 else "") + "}" for m in members]
+        return names + ["missing"] * (self.n_parts - len(names))
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the partition as arrays and JSON values."""
+        return {
+            "edges": self.edges,
+            "groups": self.groups,
+            "missing_part": self.missing_part,
+            "counts": self.counts,
+            "separate": self.separate,
+            "cost": self.cost,
+            "null_cost": self.null_cost,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], n_arms: int, n_classes: int, n_levels: int | None) -> Partition:
+        """Rebuild and check a partition read from a file."""
+        part = cls(**{name: state[name] for name in cls.__dataclass_fields__})
+        counts, n_parts = part.counts, len(part.counts)
+        found = part.missing_part in ((0,) if n_parts == 1 else (-1, n_parts - 1))
+        if counts.dtype != np.int64 or counts.shape != (n_parts, n_arms, n_classes) or n_parts == 0 or not found:
+            raise ValueError("the counts of a partition have the wrong shape")
+        if counts.min() < 0 or counts.sum(axis=(1, 2)).min() == 0:
+            raise ValueError("the counts of a partition are negative or a part is empty")
+        if part.separate.dtype != bool or part.separate.shape != (n_parts,):
+            raise ValueError("the flags of a partition have the wrong shape")
+        if not (np.isfinite(part.cost) and np.isfinite(part.null_cost) and part.null_cost > 0):
+            raise ValueError("the cost of a partition is not a number")
+        own = n_parts - (n_parts > 1 and part.missing_part >= 0)  # parts of values that are there
+        if (part.edges is None) == (part.groups is None) or (part.groups is None) != (n_levels is None):
+            raise ValueError("a partition must have edges if its column is numeric, and groups if it is categorical")
+        if part.edges is not None:
+            good = part.edges.dtype == np.float64 and part.edges.shape == (own - 1,)
+            good = good and bool(np.isfinite(part.edges).all() and (np.diff(part.edges) > 0).all())
+        else:
+            assert part.groups is not None
+            good = part.groups.dtype == np.int64 and part.groups.shape == (n_levels,)
+            used = set(np.unique(part.groups).tolist()) - {-1}
+            good = good and (used <= {0} if n_parts == 1 else used == set(range(own)))
+        if not good:
+            raise ValueError("the edges or groups of a partition are not well formed")
+        return part
+
+
+def partition_column(column: Floats, table: Table, n_levels: int | None, search: str) -> Partition:
+    """Find the cheapest partition of one column; ``n_levels`` is None for a numeric one.
+
+    Missing values are a part of their own, or the whole feature is a single part, whichever is cheaper.
+    """
+    missing = np.isnan(column)
+    some = bool(missing.any())
+    everything = table.count()
+    if missing.all():
+        none = None if n_levels is None else np.full(n_levels, -1, dtype=np.int64)
+        return _single(
+            everything,
+            table,
+            np.empty(0) if n_levels is None else None,
+            none,
+            np.log(everything.sum() if n_levels is None else 1) + np.log(2.0),
+        )
+    present = (
+        Table(
+            table.cells[~missing],
+            None if table.weights is None else table.weights[~missing],
+            table.n_arms,
+            table.n_classes,
+        )
+        if some
+        else table
+    )
+    values = column[~missing] if some else column
+    if n_levels is None:
+        edges, parts, prior = _cut(values, present, int(everything.sum()), some, search)
+        groups = None
+    else:
+        groups, parts, prior = _group(values, present, n_levels, some, search)
+        edges = None
+    if some:
+        parts = np.vstack([parts, table.count(missing)])
+    pooled, separate = part_costs(parts, table.n_arms, table.n_classes)
+    cost = float(np.minimum(pooled, separate).sum() + prior[len(parts)])
+    if len(parts) > 1:
+        null_cost = float(np.min(part_costs(everything, table.n_arms, table.n_classes)) + prior[1])
+        if cost < null_cost:
+            shape = (len(parts), table.n_arms, table.n_classes)
+            missing_part = len(parts) - 1 if some else -1
+            return Partition(edges, groups, missing_part, parts.reshape(shape), separate < pooled, cost, null_cost)
+    if groups is not None:
+        groups = np.minimum(groups, 0)
+    return _single(everything, table, None if edges is None else np.empty(0), groups, float(prior[1]))
+
+
+def _single(everything: Ints, table: Table, edges: Floats | None, groups: Ints | None, prior: float) -> Partition:
+    pooled, separate = part_costs(everything, table.n_arms, table.n_classes)
+    cost = float(min(pooled[0], separate[0]) + prior)
+    counts = everything.reshape(1, table.n_arms, table.n_classes)
+    return Partition(edges, groups, 0, counts, separate < pooled, cost, cost)
+
+
+def _cut(values: Floats, table: Table, n: int, some_missing: bool, search: str) -> tuple[Floats, Ints, Floats]:
+    """Return edges, counts of the intervals, and the prior by number of parts (missing values included)."""
+    ordered, cells, weights = sort_with_cells(values, table.cells, table.n_cells, table.weights)
+    points, rows = boundary_counts(ordered, cells, table.n_cells, weights, merge_runs=search != "greedy")
+    if search == "exact" and len(points) > MOST_EXACT_POINTS:
+        raise ValueError(
+            f"search='exact' weighs every pair of boundary points, and a column has {len(points):,} of them: the limit is "
+            f"{MOST_EXACT_POINTS:,}; use search='auto', which finds the same or almost the same partition"
+        )
+    most = len(points) - 1 if search == "greedy" else min(len(points) - 1, MOST_INTERVALS)
+    prior = interval_prior(n, most + 1)
+    of_intervals = np.concatenate([[np.inf], prior[1 + some_missing :]])
+    if search == "greedy":
+        find = greedy_cuts
+    elif search == "exact" or len(points) <= EXACT_POINTS:
+        find = exact_cuts
+    else:
+        find = fast_cuts
+    cuts = find(points, table.n_arms, table.n_classes, of_intervals)
+    below, above = ordered[rows[cuts[1:-1]] - 1], ordered[rows[cuts[1:-1]]]
+    middle = below + (above - below) / 2
+    edges = np.where(middle < above, middle, below)  # neighbouring floats have nothing between them
+    before = points[cuts].astype(np.int64)
+    return edges, before[1:] - before[:-1], prior
+
+
+def _group(codes: Floats, table: Table, n_levels: int, some_missing: bool, search: str) -> tuple[Ints, Ints, Floats]:
+    """Return the group of each level, counts of the groups, and the prior by number of parts."""
+    counts = table.count(codes=codes.astype(np.int64), n_codes=n_levels)
+    there = counts.sum(axis=1) > 0
+    n_values = int(there.sum()) + some_missing
+    prior = group_prior(n_values, min(n_values, MOST_GROUPS + 1))
+    of_groups = np.concatenate([[np.inf], prior[1 + some_missing :]])
+    found = best_groups(counts[there], table.n_arms, table.n_classes, of_groups, greedy=search == "greedy")
+    groups = np.full(n_levels, -1, dtype=np.int64)
+    groups[there] = found
+    parts = np.zeros((int(found.max()) + 1, table.n_cells), dtype=np.int64)
+    np.add.at(parts, found, counts[there])
+    return groups, parts, prior

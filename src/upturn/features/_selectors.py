@@ -1,0 +1,153 @@
+"""Feature selectors: what they share, and the one that follows from UMODL."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from upturn._target import Label
+from upturn.base import Experiment, Gated
+from upturn.features._discretizer import UMODLDiscretizer
+from upturn.features._frames import select_columns
+
+
+class UpliftSelector(SelectorMixin, Gated):  # type: ignore[misc]
+    """Base of the selectors: ``transform`` keeps the columns of the mask, untouched, in the user's own kind of table."""
+
+    scores_: NDArray[np.float64]
+
+    def transform(self, X: Any) -> Any:
+        """Keep the selected columns.
+
+        Parameters
+        ----------
+        X : table of shape (n, p)
+
+        Returns
+        -------
+        table of the same kind with the selected columns, values and types as they were
+        """
+        check_is_fitted(self)
+        mask = self._get_support_mask()
+        if not mask.any():
+            warnings.warn(
+                f"{type(self).__name__} kept no feature: none of the {len(mask)} tells anything about the effect of the treatment",
+                UserWarning,
+                stacklevel=2,
+            )
+        return select_columns(X, self._schema, mask, type(self).__name__)
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        raise TypeError(f"{type(self).__name__} does not say what it selects")
+
+
+class UMODLSelector(UpliftSelector):
+    r"""Keep the features in which UMODL finds more than one part (UMODL-FS of [1]_). Nothing to tune.
+
+    The score of a feature is its importance, equation (11),
+
+    .. math:: \mathrm{imp}(X) = \sum_i \frac{N_i}{N} (p_i - q_i)^2 \quad\text{if } I > 1, \text{ else } 0,
+
+    with p and q the success rates of treatment and control in part i (several arms: summed over them; more than two
+    classes: half the squared distance of the distributions). Features with a score above 0 are kept.
+
+    The sum runs over all parts, as printed, so a feature that only tells the outcome may score above 0 through the
+    average effect. With ``effect_only=True`` only parts with :math:`W_i = 1` count, and such a feature scores 0 when
+    no part needs separate distributions.
+
+    Parameters
+    ----------
+    effect_only : bool
+        Whether only parts in which the arms differ (W = 1) count.
+    search : {"auto", "exact", "greedy"}
+        See :class:`UMODLDiscretizer`.
+    n_jobs : int, optional
+        Columns are searched on so many threads.
+    verbose : int
+        1 shows a progress bar.
+    control : label, optional
+        Which label is control, when its name does not tell.
+
+    Attributes
+    ----------
+    scores_ : array of shape (n_features,)
+        Importances.
+    partitions_, classes_
+        See :class:`UMODLDiscretizer`.
+    discretizer_ : UMODLDiscretizer
+        A fitted discretizer made of them: summaries, plots, encodings.
+    control_, arms_ : label, list of labels
+
+    References
+    ----------
+    .. [1] M. Rafla, N. Voisine, B. Crémilleux, M. Boullé, "A non-parametric Bayesian approach for uplift
+       discretization and feature selection", ECML PKDD 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upturn.features import UMODLSelector
+    >>> rng = np.random.default_rng(0)
+    >>> X, treatment = rng.normal(size=(2000, 5)), rng.integers(0, 2, 2000)
+    >>> y = rng.random(2000) < 0.3 + 0.4 * treatment * (X[:, 2] > 0)
+    >>> UMODLSelector().fit(X, y, treatment).get_support(indices=True)
+    array([2])
+    """
+
+    def __init__(
+        self,
+        *,
+        effect_only: bool = False,
+        search: Literal["auto", "exact", "greedy"] = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        control: Label | None = None,
+    ) -> None:
+        self.effect_only = effect_only
+        self.search = search
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.control = control
+
+    def _fit(self, data: Experiment) -> None:
+        model = self._new_discretizer()
+        model._fit(data)
+        self._adopt(model, self.effect_only)
+
+    @property
+    def discretizer_(self) -> UMODLDiscretizer:
+        """The discretizer behind the scores, fitted: summaries, plots, encodings."""
+        check_is_fitted(self)
+        model = self._new_discretizer()
+        model.partitions_, model.classes_, model.encoding_ = self.partitions_, self.classes_, model.encode
+        model.control_, model.arms_ = self.control_, self.arms_
+        model._adopt_schema(self._schema)
+        return model
+
+    def _new_discretizer(self) -> UMODLDiscretizer:
+        return UMODLDiscretizer(search=self.search, n_jobs=self.n_jobs, verbose=self.verbose, control=self.control)
+
+    def _adopt(self, model: UMODLDiscretizer, effect_only: bool) -> None:
+        self.partitions_, self.classes_ = model.partitions_, model.classes_
+        self.scores_ = np.array([part.importance(effect_only) for part in self.partitions_])
+        self._counted_effect_only = effect_only  # the parameter may be set anew before the next fit
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        return self.scores_ > 0
+
+    def _get_state(self) -> dict[str, Any]:
+        return {**self.discretizer_._get_state(), "effect_only": self._counted_effect_only}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        model = self._new_discretizer()
+        model.control_, model.arms_ = self.control_, self.arms_
+        model._adopt_schema(self._schema)
+        model._set_state(state)
+        if not isinstance(state["effect_only"], bool):
+            raise ValueError("effect_only is not a yes or no")
+        self._adopt(model, state["effect_only"])

@@ -1,0 +1,258 @@
+"""The gain of a split from per-arm statistics; one formula each.
+
+Every criterion has one signature, ``criterion(cuts, node, rules, out)``, and fills ``out`` for many cuts of one feature
+at once (loops over cuts vectorise). They are reached by integer code through ``gain``. Adding a criterion is one
+function here, one line in ``gain`` and one in ``CRITERIA``.
+
+The divergence criteria compare each arm with control before and after the split (Rzepakowski and Jaroszewicz 2012):
+
+    gain = sum_k [ sum_side P(side) D(P_k(y | side) : P_0(y | side)) - D(P_k(y) : P_0(y)) ]
+
+and, normalised, divide by
+
+    J = I(shares of the arms) * sum_k D(P_k(side) : P_0(side)) + sum_g share_g * I(P_g(side)) + 1/2
+
+with I the Gini impurity (the entropy for KL). With one arm this is the published factor. ``divergence`` is shared with
+the feature filters.
+
+The contextual-treatment-selection criterion is equation (5) of Zhao, Fang and Simchi-Levi (2017), every arm, control
+included, competing for the maximum.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from numba import types
+
+from upturn.kernels._jit import F8_2_out, F8_out, b1, f8, i8, inner, kernel, u8
+
+EUCLIDEAN, KL, CHI2, CTS = 0, 1, 2, 3
+CRITERIA = {"euclidean": EUCLIDEAN, "kl": KL, "chi2": CHI2, "cts": CTS}
+NEEDS_RATES = (KL, CHI2)  # defined for success rates only, not for means of real-valued outcomes
+ANY_WEIGHT = 1e-300  # the smallest ``inherit_below``: only an empty arm inherits
+TINY = 2.0**-20  # rates are kept this far from 0 and 1 where a divergence would be infinite
+
+
+class Rules(NamedTuple):
+    """What a tree is grown by; fixed for a whole forest."""
+
+    criterion: int
+    binary: bool  # outcomes are 0 and 1
+    normalize: bool
+    laplace: float  # added to both classes of a rate; 0 for real-valued outcomes
+    min_split: float  # a node is terminal when every arm weighs less
+    n_reg: float
+    inherit_below: float  # an arm lighter than this takes its parent's estimate
+    alpha: float
+    min_leaf: float
+    min_arm: float
+    min_gain: float
+    max_depth: int
+    max_features: int
+    random_share: float
+    honest: bool
+    subtraction: bool
+
+
+class Node(NamedTuple):
+    """Per-arm weight, outcome sum and estimate of the node being split."""
+
+    weight: object
+    total: object
+    mean: object
+
+
+class Cuts(NamedTuple):
+    """Per-arm weight and outcome sum left of each cut, for cuts ``first`` to ``last`` (uint64); and room to work in."""
+
+    weight: object
+    total: object
+    first: int
+    last: int
+    work: object
+
+
+RULES = types.NamedTuple(
+    (i8, b1, b1, f8, f8, f8, f8, f8, f8, f8, f8, i8, i8, f8, b1, b1),
+    Rules,
+)
+NODE = types.NamedTuple((F8_out, F8_out, F8_out), Node)
+CUTS = types.NamedTuple((F8_2_out, F8_2_out, u8, u8, F8_2_out), Cuts)
+
+
+@inner
+def divergence(code, p, q):
+    """Divergence of two success rates: squared Euclidean distance, Kullback-Leibler (nats) or chi-square."""
+    if code == EUCLIDEAN:
+        return 2.0 * (p - q) * (p - q)
+    q = min(max(q, TINY), 1.0 - TINY)
+    if code == CHI2:
+        return (p - q) * (p - q) / (q * (1.0 - q))
+    p = min(max(p, TINY), 1.0 - TINY)
+    return p * math.log(p / q) + (1.0 - p) * math.log((1.0 - p) / (1.0 - q))
+
+
+@inner
+def impurity(code, p):
+    """Gini impurity of (p, 1 - p), its entropy for KL."""
+    if code == KL:
+        return part_entropy(p) + part_entropy(1.0 - p)
+    return 2.0 * p * (1.0 - p)
+
+
+@inner
+def part_entropy(p):
+    """Entropy's term of one probability, 0 at 0."""
+    return -p * math.log(p) if p > 0.0 else 0.0
+
+
+@inner
+def rate(weight, total, laplace, otherwise):
+    """Success rate or mean; ``otherwise`` where there is nothing to average."""
+    n = weight + 2.0 * laplace
+    return (total + laplace) / n if n > 0.0 else otherwise
+
+
+@inner
+def difference(code, binary, mean, control):
+    """Divergence of outcome distributions: of rates if binary, else the squared difference of means."""
+    if binary:
+        return divergence(code, mean, control)
+    return (mean - control) * (mean - control)
+
+
+@inner
+def gain(cuts, node, rules, out):
+    """Fill ``out[first:last]`` with the gain of every cut under the criterion of ``rules``."""
+    if rules.criterion == CTS:
+        best_response_gain(cuts, node, rules, out)
+    else:
+        divergence_gain(cuts, node, rules, out)
+        if rules.normalize:
+            divide_by_normalization(cuts, node, rules, out)
+
+
+# Arms outside, cuts inside, unsigned indices: the inner loops are straight runs that the compiler turns into vector code.
+
+
+@inner
+def _left_shares(cuts, node, share):
+    """Share of the node's weight left of each cut; return the node's weight."""
+    node_weight = 0.0
+    for w in node.weight:
+        node_weight += w
+    for c in range(cuts.first, cuts.last):
+        share[c] = 0.0
+    for a in range(node.weight.size):
+        weight = cuts.weight[a]
+        for c in range(cuts.first, cuts.last):
+            share[c] += weight[c]
+    scale = 1.0 / node_weight
+    for c in range(cuts.first, cuts.last):
+        share[c] *= scale
+    return node_weight
+
+
+@inner
+def divergence_gain(cuts, node, rules, out):
+    """Sum over arms of the divergence from control after the split, less that before it."""
+    code, binary, laplace = rules.criterion, rules.binary, rules.laplace
+    left0, right0, share = cuts.work[0], cuts.work[1], cuts.work[2]
+    _left_shares(cuts, node, share)
+    n, s = node.weight[0], node.total[0]
+    before0 = rate(n, s, laplace, node.mean[0])
+    weight, total = cuts.weight[0], cuts.total[0]
+    for c in range(cuts.first, cuts.last):
+        out[c] = 0.0
+        left0[c] = rate(weight[c], total[c], laplace, before0)
+        right0[c] = rate(n - weight[c], s - total[c], laplace, before0)
+    for a in range(1, node.weight.size):
+        n, s = node.weight[a], node.total[a]
+        before1 = rate(n, s, laplace, node.mean[a])
+        before = difference(code, binary, before1, before0)
+        weight, total = cuts.weight[a], cuts.total[a]
+        for c in range(cuts.first, cuts.last):
+            w, t = weight[c], total[c]
+            left = difference(code, binary, rate(w, t, laplace, before1), left0[c])
+            right = difference(code, binary, rate(n - w, s - t, laplace, before1), right0[c])
+            out[c] += share[c] * (left - before) + (1.0 - share[c]) * (right - before)
+
+
+@inner
+def divide_by_normalization(cuts, node, rules, out):
+    """Divide gains by J, which is large for cuts that split the arms unequally or into very unequal parts."""
+    code, laplace = rules.criterion, rules.laplace
+    factor, control = cuts.work[0], cuts.work[1]
+    node_weight = 0.0
+    for w in node.weight:
+        node_weight += w
+    mixed = 0.0 if code == KL else 1.0
+    for w in node.weight:
+        share = w / node_weight
+        mixed += part_entropy(share) if code == KL else -share * share
+    for a in range(node.weight.size):
+        whole = node.weight[a]
+        share = whole / node_weight
+        weight = cuts.weight[a]
+        if a == 0:
+            for c in range(cuts.first, cuts.last):
+                left = _side(weight[c], whole, laplace)
+                control[c] = left
+                factor[c] = 0.5 + share * impurity(code, left)
+        else:
+            for c in range(cuts.first, cuts.last):
+                left = _side(weight[c], whole, laplace)
+                factor[c] += share * impurity(code, left) + mixed * divergence(code, left, control[c])
+    for c in range(cuts.first, cuts.last):
+        out[c] /= factor[c]
+
+
+@inner
+def _side(weight, whole, laplace):
+    """Share of an arm that goes left, by the same correction as the rates; one half of an empty arm."""
+    n = whole + 2.0 * laplace
+    return (weight + laplace) / n if n > 0.0 else 0.5
+
+
+@inner
+def estimate(weight, total, parent, n_reg, inherit_below):
+    """Response of one arm in a node, equations (3) and (4): the parent's where the arm is scarce.
+
+    ``inherit_below`` is positive, so an empty arm always inherits.
+    """
+    mean = (total + parent * n_reg) / (weight + n_reg)
+    return mean if weight >= inherit_below else parent
+
+
+@inner
+def best_response_gain(cuts, node, rules, out):
+    """Equation (5): the increase of the best arm's expected response."""
+    n_reg, inherit_below = rules.n_reg, rules.inherit_below
+    left, right, share = cuts.work[0], cuts.work[1], cuts.work[2]
+    _left_shares(cuts, node, share)
+    before = -math.inf
+    for mean in node.mean:
+        before = max(before, mean)
+    for c in range(cuts.first, cuts.last):
+        left[c] = -math.inf
+        right[c] = -math.inf
+    for a in range(node.weight.size):
+        n, s, parent = node.weight[a], node.total[a], node.mean[a]
+        weight, total = cuts.weight[a], cuts.total[a]
+        for c in range(cuts.first, cuts.last):
+            low = estimate(weight[c], total[c], parent, n_reg, inherit_below)
+            left[c] = low if low > left[c] else left[c]
+        for c in range(cuts.first, cuts.last):
+            high = estimate(n - weight[c], s - total[c], parent, n_reg, inherit_below)
+            right[c] = high if high > right[c] else right[c]
+    for c in range(cuts.first, cuts.last):
+        # exactly 0 where both sides inherit, so that such cuts tie and a draw decides between them, not rounding
+        out[c] = share[c] * (left[c] - before) + (1.0 - share[c]) * (right[c] - before)
+
+
+@kernel(f8, i8, f8, f8)
+def divergence_of_rates(code, p, q):
+    """Call ``divergence`` from Python."""
+    return divergence(code, p, q)

@@ -1,0 +1,331 @@
+"""The grower: from binned rows to a table of nodes, depth first, one kernel call a tree.
+
+Rows are never copied whole: a node is a range of three parallel arrays (row index, histogram words, arm), which a split
+partitions in place. Two devices keep the histograms fast:
+
+- Subtraction. When every feature is scanned at every node, a node's histograms are kept, those of its smaller child
+  built, and the difference is the larger child's.
+- Blocks. Once the codes of a node fit the cache, they are copied into a compact block, and the whole subtree below is
+  grown from it. Depth-first order makes one block enough.
+
+Both leave every sum, and so every tree, unchanged to the last bit.
+
+The grower can start at any node: it is given the rows, the node's key (from which all draws below it follow), its depth
+and its parent's estimates.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+
+from upturn.kernels._jit import F8, F8_2_out, I4_2_out, I4_out, I8_2_out, U1_out, i8, inner, kernel, u8
+from upturn.kernels.criteria import ANY_WEIGHT, RULES, Node, estimate
+from upturn.kernels.hashing import draw, fold, uniform
+from upturn.kernels.histogram import CELLS, ROWS, Rows, add_rows, node_sums, subtract
+from upturn.kernels.splitting import LAYOUT, Best, Scratch, partition, scan_feature
+
+# What a node's draws are for; its children's keys are folded from its own.
+_LEFT, _RIGHT, _FEATURES, _ONE_FEATURE, _TIES = (np.uint64(k) for k in (1, 2, 3, 4, 5))
+
+BLOCK_BYTES = 800_000  # a good size of a block: what a core's own cache holds beside the histograms
+FEATURE_COLUMN, CUT, LEFT_CHILD, CATEGORY_SET, MISSING_LEFT = 0, 1, 2, 3, 4  # columns of ``links``
+LINKS = 5
+
+
+class Table(NamedTuple):
+    """Binned features: codes feature-major and flat, how many codes each feature has, and which are categories."""
+
+    codes: object
+    stride: int
+    n_codes: object
+    categorical: object
+    block_rows: int  # nodes of at most so many rows are grown from a compact block; 0 for never
+
+
+TABLE = types.NamedTuple((U1_out, i8, I4_out, U1_out, i8), Table)
+GROWN = types.Tuple((i8, I4_2_out, F8_2_out, i8, I8_2_out))
+
+
+# Plain loops instead of slice assignments all through: numba compiles those several times faster.
+
+
+@inner
+def _more_rows(old, used):
+    new = np.empty((2 * old.shape[0], old.shape[1]), old.dtype)
+    for i in range(used):
+        for j in range(old.shape[1]):
+            new[i, j] = old[i, j]
+    return new
+
+
+@inner
+def _scratch(n_arms):
+    return Scratch(
+        np.empty((n_arms, CELLS)),
+        np.empty((n_arms, CELLS)),
+        np.empty((3, CELLS)),
+        np.empty(CELLS),
+        np.empty(CELLS),
+        np.empty(CELLS, np.uint64),
+        np.empty(CELLS, np.uint64),
+    )
+
+
+@inner
+def _draw_feature(key, done, order):
+    """Put the next feature of the node's random order at place ``done`` (one step of a Fisher-Yates shuffle)."""
+    left = order.size - done
+    pick = done + np.int64(uniform(draw(key, np.uint64(done))) * left)
+    order[done], order[pick] = order[pick], order[done]
+
+
+@inner
+def _copy_block(codes, stride, n_features, index, start, stop, block):
+    """Copy the codes of a node's rows into the block, feature after feature, and renumber the rows."""
+    n = stop - start
+    for f in range(n_features):
+        base = np.uint64(f * stride)
+        at = f * n
+        for i in range(n):
+            block[at + i] = codes[base + np.uint64(index[start + i])]
+    for i in range(n):
+        index[start + i] = i
+    return n
+
+
+@inner
+def _build_all(codes, stride, features, rows, start, stop, n_words, size, cells, base):
+    """Histograms of all features from ``cells[base]`` on."""
+    n = features.size
+    for i in range(base, base + n * size):
+        cells[i] = 0
+    add_rows(codes, stride, features, 0, n, rows, start, stop, n_words, size, cells, base)
+
+
+@inner
+def _find_split(key, codes, stride, table, rows, start, stop, kept, cells, order, node, rules, layout, scratch, best):
+    """Look at the drawn features in random order; further ones only while no admissible cut was seen.
+
+    ``kept`` is where the node's histograms of all features start in ``cells``, or -1: then they are built here, four
+    features at a time, in the first cells.
+    """
+    best.gain[0], best.place[0], best.place[3] = -np.inf, -1, 0
+    n_features = order.size
+    n_arms = node.weight.size
+    size = n_arms * CELLS * layout.n_words
+    wanted = rules.max_features
+    if rules.random_share > 0.0 and uniform(draw(key, _ONE_FEATURE)) < rules.random_share:
+        wanted = 1
+    feature_key = fold(key, _FEATURES)
+    tie_key = fold(key, _TIES)
+    for f in range(n_features):
+        order[f] = f
+    done = 0
+    while done < n_features and (done < wanted or best.place[3] == 0):
+        batch = min(4, wanted - done) if done < wanted else 1
+        for j in range(batch):
+            _draw_feature(feature_key, done + j, order)
+        if kept < 0:
+            for i in range(batch * size):
+                cells[i] = 0
+            add_rows(codes, stride, order, done, done + batch, rows, start, stop, layout.n_words, size, cells, 0)
+        for j in range(batch):
+            f = order[done + j]
+            base = j * size if kept < 0 else kept + f * size
+            scan_feature(
+                tie_key, cells, base, f, table.n_codes[f], table.categorical[f] != 0, node, rules, layout, scratch, best
+            )
+        done += batch
+
+
+@inner
+def _pack_bits(flags, sets, at):
+    for k in range(4):
+        bits = np.int64(0)
+        for b in range(64):
+            bits |= np.int64(flags[64 * k + b]) << np.int64(b)
+        sets[at, k] = bits
+
+
+@inner
+def _slots(n_rows, max_depth):
+    """How many nodes can hold kept histograms at once: smaller children are grown first."""
+    levels = 2
+    while n_rows > 1:
+        n_rows >>= 1
+        levels += 1
+    return min(levels, max_depth + 2)
+
+
+@kernel(GROWN, u8, i8, F8, ROWS, ROWS, TABLE, RULES, LAYOUT)
+def grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout):
+    """Grow a (sub)tree on ``rows``; honest trees take their values from ``judges``, the others from ``rows``.
+
+    Returns the number of nodes, ``links`` (feature or -1, cut, left child or -1, category set or -1, missing goes left; the right child
+    follows the left one), ``numbers`` (gain, then value, weight and grower's estimate of each arm), the number of
+    category sets and the sets (256 bits each); arrays are longer than that.
+    """
+    n_arms = root_mean.size
+    n_features = table.n_codes.size
+    n_words = layout.n_words
+    size = n_arms * CELLS * n_words
+    links = np.empty((64, LINKS), np.int32)
+    numbers = np.empty((64, 1 + 3 * n_arms))
+    sets = np.empty((8, 4), np.int64)
+    n_nodes, n_sets = 1, 0
+
+    longest = max(rows.index.size, judges.index.size)
+    spare = Rows(np.empty(longest, np.uint32), np.empty(longest * n_words, np.int64), np.empty(longest, np.uint8))
+    block = np.empty(n_features * min(table.block_rows, rows.index.size), np.uint8)
+    n_slots = _slots(rows.index.size, rules.max_depth) if rules.subtraction else 0
+    cells = np.empty(4 * size + n_slots * n_features * size, np.int64)
+    free = np.empty(n_slots, np.int64)
+    for i in range(n_slots):
+        free[i] = i
+    n_free = n_slots
+    all_features = np.empty(n_features, np.int64)
+    for f in range(n_features):
+        all_features[f] = f
+    order = np.empty(n_features, np.int64)
+    scratch = _scratch(n_arms)
+    node = Node(np.empty(n_arms), np.empty(n_arms), np.empty(n_arms))
+    best = Best(
+        np.empty(2),
+        np.empty(4, np.int64),
+        np.empty(CELLS, np.uint8),
+        np.empty(n_arms, np.int64),
+        np.empty(n_arms, np.int64),
+    )
+
+    # Waiting nodes: node, parent, rows start/stop, judges start/stop, depth, block stride or 0, histogram slot or -1;
+    # then the integer sums (weight and outcome of each arm) of its rows and of its judges.
+    stack = np.empty((64, 9 + 4 * n_arms), np.int64)
+    keys = np.empty(64, np.uint64)
+    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, -1, 0, rows.index.size
+    stack[0, 4], stack[0, 5], stack[0, 6] = 0, judges.index.size, root_depth
+    stack[0, 7], stack[0, 8] = 0, -1
+    keys[0] = root_key
+    node_sums(rows, 0, rows.index.size, n_arms, n_words, layout.shift, stack, 0, 9)
+    node_sums(judges, 0, judges.index.size, n_arms, n_words, layout.shift, stack, 0, 9 + 2 * n_arms)
+    waiting = 1
+    while waiting > 0:
+        waiting -= 1
+        me, parent, start, stop = stack[waiting, 0], stack[waiting, 1], stack[waiting, 2], stack[waiting, 3]
+        judge_start, judge_stop, depth = stack[waiting, 4], stack[waiting, 5], stack[waiting, 6]
+        local, slot = stack[waiting, 7], stack[waiting, 8]
+        key = keys[waiting]
+
+        # Statistics. The root's estimate is the plain mean; below, equations (3) and (4).
+        heavy = False
+        for a in range(n_arms):
+            w = stack[waiting, 9 + a] * layout.weight_unit
+            t = stack[waiting, 9 + n_arms + a] * layout.total_unit + layout.origin * w
+            node.weight[a], node.total[a] = w, t
+            heavy = heavy or w >= rules.min_split
+            before = root_mean[a] if parent < 0 else numbers[parent, 1 + 2 * n_arms + a]
+            if depth == 0:
+                mean = estimate(w, t, before, 0.0, ANY_WEIGHT)
+            else:
+                mean = estimate(w, t, before, rules.n_reg, rules.inherit_below)
+            node.mean[a] = mean
+            numbers[me, 1 + a] = mean
+            numbers[me, 1 + n_arms + a] = w
+            numbers[me, 1 + 2 * n_arms + a] = mean
+        if rules.honest:
+            for a in range(n_arms):
+                w = stack[waiting, 9 + 2 * n_arms + a] * layout.weight_unit
+                t = stack[waiting, 9 + 3 * n_arms + a] * layout.total_unit + layout.origin * w
+                numbers[me, 1 + a] = estimate(
+                    w, t, root_mean[a] if parent < 0 else numbers[parent, 1 + a], 0.0, ANY_WEIGHT
+                )
+                numbers[me, 1 + n_arms + a] = w
+        numbers[me, 0] = 0.0
+        links[me, FEATURE_COLUMN], links[me, LEFT_CHILD], links[me, CATEGORY_SET] = -1, -1, -1
+        links[me, CUT], links[me, MISSING_LEFT] = 0, 0
+
+        feature = -1
+        if heavy and depth < rules.max_depth and stop - start > 1:
+            if local == 0 and 0 < stop - start <= table.block_rows:
+                local = _copy_block(table.codes, table.stride, n_features, rows.index, start, stop, block)
+            codes = block if local > 0 else table.codes
+            stride = local if local > 0 else table.stride
+            kept = 4 * size + slot * n_features * size if slot >= 0 else -1
+            if kept < 0 and n_free > 0 and parent < 0:
+                n_free -= 1
+                slot = free[n_free]
+                kept = 4 * size + slot * n_features * size
+                _build_all(codes, stride, all_features, rows, start, stop, n_words, size, cells, kept)
+            _find_split(
+                key, codes, stride, table, rows, start, stop, kept, cells, order, node, rules, layout, scratch, best
+            )
+            feature = best.place[0]
+        if feature < 0:
+            if slot >= 0:
+                free[n_free] = slot
+                n_free += 1
+            continue
+
+        last = depth + 1 >= rules.max_depth  # the children are leaves: their sums are all that is needed of them
+        border = start if last else partition(codes, stride, feature, best.goes_left, rows, start, stop, n_words, spare)
+        judge_border = partition(
+            table.codes, table.stride, feature, best.goes_left, judges, judge_start, judge_stop, n_words, spare
+        )
+        if n_nodes + 2 > links.shape[0]:
+            links, numbers = _more_rows(links, n_nodes), _more_rows(numbers, n_nodes)
+        numbers[me, 0] = best.gain[0]
+        links[me, FEATURE_COLUMN], links[me, CUT], links[me, LEFT_CHILD] = feature, best.place[1], n_nodes
+        links[me, MISSING_LEFT] = best.goes_left[0]
+        if best.place[2] == 1:
+            if n_sets == sets.shape[0]:
+                sets = _more_rows(sets, n_sets)
+            _pack_bits(best.goes_left, sets, n_sets)
+            links[me, CATEGORY_SET] = n_sets
+            n_sets += 1
+
+        # The larger child waits below the smaller one, so at most log2(n) nodes hold histograms.
+        smaller_left = border - start <= stop - border
+        small_start, small_stop = (start, border) if smaller_left else (border, stop)
+        small_slot, large_slot = -1, -1
+        if slot >= 0:
+            large = (stop - start) - (small_stop - small_start)
+            if not last and n_free > 0 and large > n_arms * CELLS // 4:
+                n_free -= 1
+                small_slot, large_slot = free[n_free], slot
+                child = 4 * size + small_slot * n_features * size
+                _build_all(codes, stride, all_features, rows, small_start, small_stop, n_words, size, cells, child)
+                subtract(cells, kept, child, n_features * size)
+            else:
+                free[n_free] = slot
+                n_free += 1
+        if waiting + 2 > stack.shape[0]:
+            stack = _more_rows(stack, waiting + 1)
+            longer = np.empty(stack.shape[0], np.uint64)
+            for i in range(waiting):
+                longer[i] = keys[i]
+            keys = longer
+        for k in range(4 * n_arms):  # first into both children; the left one's are then replaced and taken away
+            stack[waiting + 1, 9 + k] = stack[waiting, 9 + k]
+        left_at = waiting + 1 if smaller_left else waiting
+        right_at = waiting if smaller_left else waiting + 1
+        for a in range(n_arms):
+            stack[left_at, 9 + a] = best.weight[a]
+            stack[left_at, 9 + n_arms + a] = best.total[a]
+        node_sums(judges, judge_start, judge_border, n_arms, n_words, layout.shift, stack, left_at, 9 + 2 * n_arms)
+        for k in range(4 * n_arms):
+            stack[right_at, 9 + k] -= stack[left_at, 9 + k]
+        for which in range(2):
+            left = (which == 0) != smaller_left  # the larger child first
+            at = waiting + which
+            stack[at, 0] = n_nodes if left else n_nodes + 1
+            stack[at, 1] = me
+            stack[at, 2], stack[at, 3] = (start, border) if left else (border, stop)
+            stack[at, 4], stack[at, 5] = (judge_start, judge_border) if left else (judge_border, judge_stop)
+            stack[at, 6], stack[at, 7] = depth + 1, local
+            stack[at, 8] = large_slot if which == 0 else small_slot
+            keys[at] = fold(key, _LEFT if left else _RIGHT)
+        waiting += 2
+        n_nodes += 2
+    return n_nodes, links, numbers, n_sets, sets

@@ -1,0 +1,189 @@
+"""Per-arm histograms of weight and outcome over the codes of a feature.
+
+A histogram is a flat int64 array ``cells[arm * 256 + code]``; several features lie one after the other. A cell holds
+one of two forms, fixed for a whole forest:
+
+packed
+    one word a cell: the number of rows above bit ``shift``, the sum of an integer outcome below it. For unweighted
+    binary or small-integer outcomes. One addition a row.
+paired
+    two words a cell, (weight, weight * outcome), both fixed-point numbers with one power-of-two scale each.
+
+Either way sums are exact integers: subtraction is exact, the order of rows is of no consequence, and a tree is the same
+to the last bit however the work was shared out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+
+from upturn.kernels._jit import F8, U1, F8_2_out, F8_out, I8_out, U1_out, U4_out, f8, i8, inner, kernel, void
+
+
+class Rows(NamedTuple):
+    """Rows in node order: which row, what a histogram adds for it, its arm."""
+
+    index: object  # type: ignore[assignment]  # tuples have a method of that name, which nobody calls here
+    word: object
+    arm: object
+
+
+ROWS = types.NamedTuple((U4_out, I8_out, U1_out), Rows)
+CELLS = 256  # codes of a feature
+_ONE = np.uint64(1)
+_BYTE = np.uint64(8)
+
+
+@kernel(void, F8, F8, F8_out)
+def outcome_sums(y, weight, out):
+    """Write the sum of the weights, that of weight * |y|, and the largest |y|."""
+    total, heavy, largest = 0.0, 0.0, 0.0
+    for i in range(y.size):
+        size = abs(y[i])
+        total += weight[i]
+        heavy += weight[i] * size
+        largest = max(largest, size)
+    out[0], out[1], out[2] = total, heavy, largest
+
+
+@kernel(void, F8, F8, f8, f8, I8_out)
+def write_pairs(y, weight, weight_scale, scale, words):
+    """Fixed-point words (weight, weight * outcome) of every row.
+
+    The outcome is rounded to its grid before it is multiplied, so an integer weight counts as repeated rows do.
+    """
+    for i in range(y.size):
+        w = weight[i]
+        grid = np.rint(y[i] * scale)
+        words[2 * i] = np.int64(np.rint(w * weight_scale))
+        words[2 * i + 1] = np.int64(grid) * np.int64(w) if w == np.floor(w) else np.int64(np.rint(grid * w))
+
+
+@kernel(void, U1, F8, F8, F8_2_out)
+def arm_sums(arm, y, weight, out):
+    """Write the weight and the weighted outcome of each arm; an empty ``weight`` stands for 1 everywhere."""
+    out[:] = 0.0
+    for i in range(arm.size):
+        w = weight[i] if weight.size > 0 else 1.0
+        out[arm[i], 0] += w
+        out[arm[i], 1] += w * y[i]
+
+
+@inner
+def add_rows(codes, stride, features, first, last, rows, start, stop, n_words, size, cells, base):
+    """Add rows ``start:stop`` of the node order to the histograms of ``features[first:last]``, four features a pass.
+
+    ``codes[feature * stride + index[i]]`` is the code of the i-th row; the first feature's histogram starts at
+    ``cells[base]``, and each takes ``size`` cells. Unsigned indices spare the test for negative ones in the innermost
+    loops.
+    """
+    index, word, arm = rows.index, rows.word, rows.arm
+    begin, end = np.uint64(start), np.uint64(stop)
+    wide = np.uint64(stride)
+    at = base
+    j = first
+    while j + 4 <= last:
+        c0, c1 = np.uint64(features[j]) * wide, np.uint64(features[j + 1]) * wide
+        c2, c3 = np.uint64(features[j + 2]) * wide, np.uint64(features[j + 3]) * wide
+        h0, h1, h2, h3 = np.uint64(at), np.uint64(at + size), np.uint64(at + 2 * size), np.uint64(at + 3 * size)
+        if n_words == 1:
+            _packed_four(codes, c0, c1, c2, c3, index, word, arm, begin, end, h0, h1, h2, h3, cells)
+        else:
+            _paired_two(codes, c0, c1, index, word, arm, begin, end, h0, h1, cells)
+            _paired_two(codes, c2, c3, index, word, arm, begin, end, h2, h3, cells)
+        at += 4 * size
+        j += 4
+    while j < last:
+        c0, h0 = np.uint64(features[j]) * wide, np.uint64(at)
+        if n_words == 1:
+            _packed_one(codes, c0, index, word, arm, begin, end, h0, cells)
+        else:
+            _paired_one(codes, c0, index, word, arm, begin, end, h0, cells)
+        at += size
+        j += 1
+
+
+@inner
+def _packed_four(codes, c0, c1, c2, c3, index, word, arm, first, last, h0, h1, h2, h3, cells):
+    for i in range(first, last):
+        row = np.uint64(index[i])
+        w = word[i]
+        o = np.uint64(arm[i]) << _BYTE
+        cells[h0 + o + np.uint64(codes[c0 + row])] += w
+        cells[h1 + o + np.uint64(codes[c1 + row])] += w
+        cells[h2 + o + np.uint64(codes[c2 + row])] += w
+        cells[h3 + o + np.uint64(codes[c3 + row])] += w
+
+
+@inner
+def _packed_one(codes, c0, index, word, arm, first, last, h0, cells):
+    for i in range(first, last):
+        cells[h0 + (np.uint64(arm[i]) << _BYTE) + np.uint64(codes[c0 + np.uint64(index[i])])] += word[i]
+
+
+@inner
+def _paired_two(codes, c0, c1, index, word, arm, first, last, h0, h1, cells):
+    for i in range(first, last):
+        row = np.uint64(index[i])
+        w = word[i + i]
+        v = word[i + i + _ONE]
+        o = np.uint64(arm[i]) << _BYTE
+        k = o + np.uint64(codes[c0 + row])
+        k = h0 + k + k
+        a, b = cells[k] + w, cells[k + _ONE] + v
+        cells[k] = a
+        cells[k + _ONE] = b
+        k = o + np.uint64(codes[c1 + row])
+        k = h1 + k + k
+        a, b = cells[k] + w, cells[k + _ONE] + v
+        cells[k] = a
+        cells[k + _ONE] = b
+
+
+@inner
+def _paired_one(codes, c0, index, word, arm, first, last, h0, cells):
+    for i in range(first, last):
+        k = (np.uint64(arm[i]) << _BYTE) + np.uint64(codes[c0 + np.uint64(index[i])])
+        k = h0 + k + k
+        a, b = cells[k] + word[i + i], cells[k + _ONE] + word[i + i + _ONE]
+        cells[k] = a
+        cells[k + _ONE] = b
+
+
+@inner
+def subtract(cells, parent, child, length):
+    """Take a child's histograms from its parent's: what is left is the other child's."""
+    for i in range(length):
+        cells[parent + i] -= cells[child + i]
+
+
+@inner
+def node_sums(rows, start, stop, n_arms, n_words, shift, out, at, column):
+    """Integer sums of rows ``start:stop``: weights of the arms into ``out[at, column:]``, outcomes right after."""
+    word, arm = rows.word, rows.arm
+    for a in range(2 * n_arms):
+        out[at, column + a] = 0
+    if n_words == 1:
+        for i in range(start, stop):
+            out[at, column + arm[i]] += word[i]
+        mask = (np.int64(1) << shift) - 1
+        for a in range(n_arms):
+            packed = out[at, column + a]
+            out[at, column + a] = packed >> shift
+            out[at, column + n_arms + a] = packed & mask
+    else:
+        for i in range(start, stop):
+            out[at, column + arm[i]] += word[2 * i]
+            out[at, column + n_arms + arm[i]] += word[2 * i + 1]
+
+
+@kernel(void, U1_out, i8, I8_out, ROWS, i8, i8, I8_out)
+def build(codes, stride, features, rows, n_words, n_arms, cells):
+    """Histograms of the listed features over the listed rows."""
+    for i in range(cells.size):
+        cells[i] = 0
+    size = n_arms * CELLS * n_words
+    add_rows(codes, stride, features, 0, features.size, rows, 0, rows.index.size, n_words, size, cells, 0)

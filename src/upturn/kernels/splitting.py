@@ -1,0 +1,289 @@
+"""Best split of a node from its histograms, and the stable partition of its rows.
+
+A feature is looked at in one or more *orders* of its non-empty codes; the cuts of an order are its prefixes:
+
+- numeric, nothing missing in the node: codes ascending;
+- numeric with missing values: missing first, then missing last, so every cut is tried with them on either side;
+- categorical: for each arm, codes ascending by that arm's effect in the node (missing is one more category).
+
+Everything after that, sums, constraints, gain, maximum, is one piece of code that does not know the kind of feature.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+
+from upturn.kernels._jit import F8_2_out, F8_out, I8_out, U1_out, U8_out, f8, i8, inner
+from upturn.kernels.criteria import Cuts, gain
+from upturn.kernels.hashing import draw, uniform
+from upturn.kernels.histogram import CELLS
+
+_ONE = np.uint64(1)
+
+
+class Layout(NamedTuple):
+    """How a histogram cell is read (see ``histogram``): value = units * integer + origin * weight."""
+
+    n_words: int
+    shift: int
+    weight_unit: float
+    total_unit: float
+    origin: float
+
+
+class Scratch(NamedTuple):
+    """Room for one feature's scan; allocated once a tree."""
+
+    weight: object  # (arms, 256) running sums
+    total: object
+    work: object  # (3, 256)
+    gain: object  # (256,)
+    key: object  # (256,) the effect categories are ordered by
+    order: object  # (256,) codes
+    present: object  # (256,) non-empty codes, ascending
+
+
+class Best(NamedTuple):
+    """The best split found so far in a node."""
+
+    gain: object  # [gain, weight that goes left]
+    place: object  # [feature or -1, cut, categorical, an admissible cut was seen]
+    goes_left: object  # (256,) which codes go left
+    weight: object  # (arms,) integer sums of the rows that go left
+    total: object
+
+
+LAYOUT = types.NamedTuple((i8, i8, f8, f8, f8), Layout)
+SCRATCH = types.NamedTuple((F8_2_out, F8_2_out, F8_2_out, F8_out, F8_out, U8_out, U8_out), Scratch)
+BEST = types.NamedTuple((F8_out, I8_out, U1_out, I8_out, I8_out), Best)
+
+
+@inner
+def scan_feature(key, cells, base, feature, n_codes, categorical, node, rules, layout, scratch, best):
+    """Try every cut of one feature and keep the best; its histogram starts at ``cells[base]``, ``key`` decides ties."""
+    n_arms = node.weight.size
+    present = scratch.present
+    m = _present_codes(cells, base, n_codes, n_arms, layout.n_words, present)
+    if m < 2:
+        return
+    node_weight = 0.0
+    for w in node.weight:
+        node_weight += w
+    least = max(rules.min_leaf, rules.alpha * node_weight) * (1.0 - 1e-12)
+    gains = scratch.gain
+    # Orders of the codes: categorical, by the effect of each arm; numeric, ascending with missing (code 0) first, and
+    # if there is any, once more with missing last.
+    ways = n_arms - 1 if categorical else (1 if present[0] != 0 else 2)
+    for way in range(ways):
+        if categorical:
+            _order_by_effect(cells, base, way + 1, m, node, layout, scratch)
+        else:
+            for i in range(m - way):
+                scratch.order[i] = present[i + way]
+            if way == 1:
+                scratch.order[m - 1] = 0
+        _running_sums(cells, base, m, layout, scratch)
+        first, last = 0, m - 1
+        while first < last and _left_weight(scratch.weight, first) < least:
+            first += 1
+        while last > first and node_weight - _left_weight(scratch.weight, last - 1) < least:
+            last -= 1
+        if first >= last:
+            continue
+        cuts = Cuts(scratch.weight, scratch.total, np.uint64(first), np.uint64(last), scratch.work)
+        gain(cuts, node, rules, gains)
+        if rules.min_arm > 0.0:
+            for a in range(n_arms):
+                weight, most = scratch.weight[a], node.weight[a] - rules.min_arm
+                for c in range(cuts.first, cuts.last):
+                    gains[c] = gains[c] if weight[c] >= rules.min_arm and weight[c] <= most else -math.inf
+        highest = -math.inf
+        for c in range(cuts.first, cuts.last):
+            highest = gains[c] if gains[c] > highest else highest
+        if highest > -math.inf:
+            best.place[3] = 1
+        if highest > best.gain[0] and highest > rules.min_gain:
+            cut = _draw_among_equals(key, feature, gains, cuts.first, cuts.last, highest)
+            best.gain[0] = highest
+            best.gain[1] = _left_weight(scratch.weight, cut)
+            _keep(cells, base, feature, cut, m, categorical, node_weight, layout, scratch.order, best)
+
+
+@inner
+def _present_codes(cells, base, n_codes, n_arms, n_words, present):
+    m = np.uint64(0)
+    step = np.uint64(CELLS * n_words)
+    for code in range(np.uint64(n_codes)):
+        seen = np.int64(0)
+        at = np.uint64(base) + code * np.uint64(n_words)  # a cell's first word, its weight, is zero only if it is empty
+        for _ in range(n_arms):
+            seen |= cells[at]
+            at += step
+        present[m] = code
+        m += np.uint64(seen != 0)
+    return np.int64(m)
+
+
+@inner
+def read_cell(cells, at, layout):
+    """Weight and outcome sum of one cell as floats."""
+    if layout.n_words == 1:
+        word = cells[at]
+        weight = np.float64(word >> layout.shift)
+        return weight, np.float64(word & ((np.int64(1) << layout.shift) - 1)) + layout.origin * weight
+    weight = cells[at] * layout.weight_unit
+    return weight, cells[at + 1] * layout.total_unit + layout.origin * weight
+
+
+@inner
+def _order_by_effect(cells, base, arm, m, node, layout, scratch):
+    """Order the present codes by the effect of ``arm``, each mean shrunk by one row of the node's mean."""
+    n_words = layout.n_words
+    for i in range(m):
+        at = base + np.int64(scratch.present[i]) * n_words
+        w0, t0 = read_cell(cells, at, layout)
+        w1, t1 = read_cell(cells, at + arm * CELLS * n_words, layout)
+        effect = (t1 + node.mean[arm]) / (w1 + 1.0) - (t0 + node.mean[0]) / (w0 + 1.0)
+        k = i  # insertion: stable, so equal effects stay in code order
+        while k > 0 and scratch.key[k - 1] > effect:
+            scratch.key[k] = scratch.key[k - 1]
+            scratch.order[k] = scratch.order[k - 1]
+            k -= 1
+        scratch.key[k] = effect
+        scratch.order[k] = scratch.present[i]
+
+
+@inner
+def _running_sums(cells, base, m, layout, scratch):
+    shift, unit, total_unit, origin = layout.shift, layout.weight_unit, layout.total_unit, layout.origin
+    mask = (np.int64(1) << shift) - 1
+    order = scratch.order
+    for a in range(scratch.weight.shape[0]):
+        weight, total = scratch.weight[a], scratch.total[a]
+        if layout.n_words == 1:
+            start = np.uint64(base + a * CELLS)
+            word = np.int64(0)
+            for i in range(np.uint64(m)):
+                word += cells[start + order[i]]
+                n = np.float64(word >> shift)
+                weight[i] = n
+                total[i] = np.float64(word & mask) + origin * n
+        else:
+            start = np.uint64(base + a * 2 * CELLS)
+            w, t = np.int64(0), np.int64(0)
+            for i in range(np.uint64(m)):
+                at = start + order[i] + order[i]
+                w += cells[at]
+                t += cells[at + _ONE]
+                n = w * unit
+                weight[i] = n
+                total[i] = t * total_unit + origin * n
+
+
+@inner
+def _left_weight(weight, cut):
+    total = 0.0
+    for a in range(weight.shape[0]):
+        total += weight[a, cut]
+    return total
+
+
+@inner
+def _draw_among_equals(key, feature, gains, first, last, highest):
+    """One of the cuts with the highest gain, by a draw that belongs to the node and the feature."""
+    equals = 0
+    for c in range(first, last):
+        equals += 1 if gains[c] == highest else 0
+    wanted = np.int64(uniform(draw(key, np.uint64(feature))) * equals)
+    cut = np.int64(first)
+    while wanted > 0 or gains[cut] != highest:
+        wanted -= 1 if gains[cut] == highest else 0
+        cut += 1
+    return cut
+
+
+@inner
+def _keep(cells, base, feature, cut, m, categorical, node_weight, layout, order, best):
+    """Write down a split: which codes go left, those the node does not hold included, and the exact sums left of it.
+
+    The sums are the children's statistics without a pass over their rows.
+    """
+    n_words = layout.n_words
+    mask = (np.int64(1) << layout.shift) - 1
+    for a in range(best.weight.size):
+        start = np.uint64(base + a * CELLS * n_words)
+        w, t = np.int64(0), np.int64(0)
+        for i in range(cut + 1):
+            where = start + order[i] * np.uint64(n_words)
+            w += cells[where]
+            if n_words == 2:
+                t += cells[where + _ONE]
+        best.weight[a] = w if n_words == 2 else w >> layout.shift
+        best.total[a] = t if n_words == 2 else w & mask
+    best.place[0] = feature
+    best.place[2] = 1 if categorical else 0
+    goes_left = best.goes_left
+    missing = 1 if 2.0 * best.gain[1] >= node_weight else 0  # to the heavier side, if the node holds none
+    for i in range(m):
+        if order[i] == 0:
+            missing = 1 if i <= cut else 0
+    if categorical:
+        for code in range(CELLS):
+            goes_left[code] = missing  # levels the node does not hold go the way of missing
+        for i in range(m):
+            goes_left[order[i]] = 1 if i <= cut else 0
+        best.place[1] = 0
+        return
+    # The largest code that goes left. In a gap of empty codes the cut lies in the middle.
+    if order[cut] == 0 and cut == 0:
+        at = 0  # only missing goes left
+    elif cut + 1 < m and order[cut + 1] != 0:
+        at = (np.int64(order[cut]) + np.int64(order[cut + 1]) - 1) // 2
+    else:
+        at = CELLS - 1  # only missing goes right
+    for code in range(1, CELLS):
+        goes_left[code] = 1 if code <= at else 0
+    goes_left[0] = missing
+    best.place[1] = at
+
+
+@inner
+def partition(codes, stride, feature, goes_left, rows, start, stop, n_words, spare):
+    """Move rows that go left to the front of ``start:stop``, keeping the order on both sides; return the border."""
+    index, word, arm = rows.index, rows.word, rows.arm
+    index2, word2, arm2 = spare.index, spare.word, spare.arm
+    base = np.uint64(feature) * np.uint64(stride)
+    one = np.uint64(1)
+    left = np.uint64(start)
+    right = np.uint64(0)
+    for i in range(np.uint64(start), np.uint64(stop)):
+        row = index[i]
+        a = arm[i]
+        g = np.uint64(goes_left[codes[base + np.uint64(row)]])
+        index[left] = row
+        index2[right] = row
+        arm[left] = a
+        arm2[right] = a
+        if n_words == 1:
+            w = word[i]
+            word[left] = w
+            word2[right] = w
+        else:
+            w, t = word[i + i], word[i + i + one]
+            word[left + left] = w
+            word[left + left + one] = t
+            word2[right + right] = w
+            word2[right + right + one] = t
+        left += g
+        right += one - g
+    for i in range(right):
+        index[left + i] = index2[i]
+        arm[left + i] = arm2[i]
+    words = np.uint64(n_words)
+    for i in range(right * words):
+        word[left * words + i] = word2[i]
+    return np.int64(left)

@@ -1,0 +1,292 @@
+"""The UMODL criterion: what a partition of one feature costs, in nats.
+
+A feature is reduced to *boundary points*: ``counts[k]`` holds, for every cell (arm, class), how many rows lie before
+point ``k``. Rows between two points are then a subtraction away, and no kernel ever looks at a row again::
+
+    value   1.0  1.2  1.2  1.5  2.0  2.4
+    cell     a    a    b    b    b    c          cell = arm * n_classes + class
+    points ^                   ^         ^  ^    only here can an optimal cut be (see ``boundary_counts``)
+
+The cost of an interval is the cheaper of two descriptions (one distribution of the outcome, or one for each arm), so
+the flag W of the paper never has to be searched. The cost of a partition is the sum over its intervals plus a prior
+that depends on their number alone (``interval_prior``, ``group_prior``).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._jit import F8, I4_2, I8, I8_2, U1, F8_out, I4_2_out, I8_out, U1_out, b1, i8, inner, kernel, void
+
+Floats = NDArray[np.float64]
+
+BLOCK = 1024  # every so many entries the log-factorials are anchored anew, so that rounding errors do not add up
+
+
+@kernel(void, F8_out)
+def _fill_log_factorials(table):
+    for n in range(table.shape[0]):
+        table[n] = math.lgamma(n + 1.0) if n % BLOCK == 0 else table[n - 1] + math.log(float(n))
+
+
+@functools.lru_cache(maxsize=2)
+def _table_of(size: int) -> Floats:
+    table = np.empty(size)
+    _fill_log_factorials(table)
+    table.flags.writeable = False
+    return table
+
+
+def log_factorials(n: int) -> Floats:
+    """Return a table of log k! that reaches at least to k = n; the last two made are kept."""
+    return _table_of(1 << max(int(n).bit_length(), 12))
+
+
+@inner
+def pooled_cost(counts, lo, hi, n_arms, n_classes, table):
+    """Describe the rows between two points with one outcome distribution: line 2 of equation (2), W = 0."""
+    cost = -table[n_classes - 1]
+    total = 0
+    for j in range(n_classes):
+        of_class = 0
+        for a in range(n_arms):
+            of_class += counts[hi, a * n_classes + j] - counts[lo, a * n_classes + j]
+        cost -= table[of_class]
+        total += of_class
+    return cost + table[total + n_classes - 1]
+
+
+@inner
+def separate_cost(counts, lo, hi, n_arms, n_classes, table):
+    """Describe the rows between two points with one distribution for each arm: line 3 of equation (2), W = 1."""
+    cost = -n_arms * table[n_classes - 1]
+    for a in range(n_arms):
+        of_arm = 0
+        for j in range(n_classes):
+            of_cell = counts[hi, a * n_classes + j] - counts[lo, a * n_classes + j]
+            cost -= table[of_cell]
+            of_arm += of_cell
+        cost += table[of_arm + n_classes - 1]
+    return cost
+
+
+@inner
+def general_cost(counts, lo, hi, n_arms, n_classes, table):
+    """Return the cost of the rows between two points under the better W, without any prior on the partition."""
+    return min(
+        pooled_cost(counts, lo, hi, n_arms, n_classes, table),
+        separate_cost(counts, lo, hi, n_arms, n_classes, table),
+    )
+
+
+@inner
+def two_by_two_cost(counts, lo, hi, table):
+    """Return the same for two arms and two classes: log C(n+1, 1) n!/(n0! n1!) = log (n+1)!/(n0! n1!).
+
+    Small enough to be inlined and vectorised: 3 ns, where a call of ``general_cost`` takes ten times that. So loops
+    choose between the two once, outside (``costs_up_to``), and only rare single intervals go through
+    ``interval_cost``. Unsigned numbers spare numba's test for negative indices.
+    """
+    one = np.uint32(1)
+    c0 = np.uint32(counts[hi, 0] - counts[lo, 0])
+    c1 = np.uint32(counts[hi, 1] - counts[lo, 1])
+    t0 = np.uint32(counts[hi, 2] - counts[lo, 2])
+    t1 = np.uint32(counts[hi, 3] - counts[lo, 3])
+    pooled = table[c0 + c1 + t0 + t1 + one] - table[c0 + t0] - table[c1 + t1]
+    separate = (table[c0 + c1 + one] - table[c0] - table[c1]) + (table[t0 + t1 + one] - table[t0] - table[t1])
+    return pooled if pooled < separate else separate
+
+
+@inner
+def interval_cost(counts, lo, hi, n_arms, n_classes, table):
+    """Return the cost of one interval."""
+    if n_arms == 2 and n_classes == 2:
+        return two_by_two_cost(counts, lo, hi, table)
+    return general_cost(counts, lo, hi, n_arms, n_classes, table)
+
+
+@inner
+def costs_up_to(counts, earliest, hi, n_arms, n_classes, table, out):
+    """Write the costs of the intervals that end at point ``hi`` and start at ``earliest`` or later."""
+    if n_arms == 2 and n_classes == 2:
+        for lo in range(earliest, hi):
+            out[lo] = two_by_two_cost(counts, lo, hi, table)
+    else:
+        for lo in range(earliest, hi):
+            out[lo] = general_cost(counts, lo, hi, n_arms, n_classes, table)
+
+
+@inner
+def costs_of_spans(counts, span, n_arms, n_classes, table, out):
+    """Write the costs of the intervals from every point to the one ``span`` further on."""
+    if n_arms == 2 and n_classes == 2:
+        for lo in range(counts.shape[0] - span):
+            out[lo] = two_by_two_cost(counts, lo, lo + span, table)
+    else:
+        for lo in range(counts.shape[0] - span):
+            out[lo] = general_cost(counts, lo, lo + span, n_arms, n_classes, table)
+
+
+@inner
+def costs_of_cutting(counts, lo, hi, first, stride, n_arms, n_classes, table, out):
+    """Write what both parts of a span cost when it is cut at ``first``, ``first + stride``, ..."""
+    if n_arms == 2 and n_classes == 2:
+        for k in range(out.shape[0]):
+            at = first + k * stride
+            out[k] = two_by_two_cost(counts, lo, at, table) + two_by_two_cost(counts, at, hi, table)
+    else:
+        for k in range(out.shape[0]):
+            at = first + k * stride
+            out[k] = general_cost(counts, lo, at, n_arms, n_classes, table)
+            out[k] += general_cost(counts, at, hi, n_arms, n_classes, table)
+
+
+@kernel(void, I4_2, i8, i8, F8, F8_out, F8_out)
+def _part_costs(points, n_arms, n_classes, table, pooled, separate):
+    for i in range(points.shape[0] - 1):
+        pooled[i] = pooled_cost(points, i, i + 1, n_arms, n_classes, table)
+        separate[i] = separate_cost(points, i, i + 1, n_arms, n_classes, table)
+
+
+def part_costs(parts: NDArray[np.int64], n_arms: int, n_classes: int) -> tuple[Floats, Floats]:
+    """Return both costs (W = 0 and W = 1) of every part, from its counts ``(parts, arms * classes)``."""
+    points = np.zeros((len(parts) + 1, n_arms * n_classes), dtype=np.int32)
+    np.cumsum(parts, axis=0, out=points[1:])
+    pooled, separate = np.empty(len(parts)), np.empty(len(parts))
+    table = log_factorials(int(points[-1].sum()) + n_classes)
+    _part_costs(points, n_arms, n_classes, table, pooled, separate)
+    return pooled, separate
+
+
+def interval_prior(n: int, most: int) -> Floats:
+    """Return log N + log C(N+I-1, I-1) + I log 2 for I = 1 ... most (entry 0 is infinite: no such model).
+
+    The steps log((N+I)/I) + log 2 fall as I grows, so the prior is concave in I. The exact search rests on it.
+    """
+    i = np.arange(1, most, dtype=np.float64)
+    prior = np.full(most + 1, np.inf)
+    prior[1] = math.log(n) + math.log(2.0)
+    prior[2:] = prior[1] + np.cumsum(np.log((n + i) / i) + math.log(2.0))
+    return prior
+
+
+def group_prior(n_values: int, most: int) -> Floats:
+    """Return log V + log B(V, I) + I log 2 for I = 1 ... most, B counting partitions into at most I groups.
+
+    B(V, I) is a sum of Stirling numbers of the second kind, S(v, k) = k S(v-1, k) + S(v-1, k-1), kept as logarithms.
+    They are log-concave in k and so are their running sums: this prior, too, is concave in I.
+    """
+    stirling = np.full(most + 1, -np.inf)
+    stirling[0] = 0.0
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.arange(most + 1, dtype=np.float64))
+    for _ in range(n_values):
+        grown = logs + stirling
+        grown[1:] = np.logaddexp(grown[1:], stirling[:-1])
+        stirling = grown
+    prior = np.full(most + 1, np.inf)
+    i = np.arange(1, most + 1)
+    prior[1:] = math.log(n_values) + np.logaddexp.accumulate(stirling[1:]) + i * math.log(2.0)
+    return prior
+
+
+@kernel(i8, F8, U1, I8_2, b1, I4_2_out, I8_out)
+def _boundary_counts(values, cells, weights, merge_runs, counts, rows):
+    n, n_cells = values.shape[0], counts.shape[1]
+    weighted = weights.shape[0] > 0
+    running = np.zeros(n_cells, dtype=np.int64)
+    found = 0  # points written so far; point 0 is before the first row
+    rows[0] = 0
+    for c in range(n_cells):
+        counts[0, c] = 0
+    run = -2  # the one cell of the run that ends here, or -1 where the last atom mixes cells
+    start = 0
+    while start < n:
+        stop = start + 1
+        atom = int(cells[start])
+        while stop < n and values[stop] == values[start]:
+            if cells[stop] != atom:
+                atom = -1
+            stop += 1
+        if start > 0 and not (merge_runs and atom >= 0 and atom == run):
+            found += 1
+            rows[found] = start
+            for c in range(n_cells):
+                counts[found, c] = running[c]
+        for k in range(start, stop):
+            running[cells[k]] += weights[k, 0] if weighted else 1
+        run = atom
+        start = stop
+    found += 1
+    rows[found] = n
+    for c in range(n_cells):
+        counts[found, c] = running[c]
+    return found + 1
+
+
+def boundary_counts(
+    values: Floats,
+    cells: NDArray[np.uint8],
+    n_cells: int,
+    weights: NDArray[np.int64] | None = None,
+    merge_runs: bool = True,
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Reduce sorted values and their cells to boundary points.
+
+    Cuts lie between distinct values. Inside a run of distinct values whose rows all fall in one cell, no cut is ever
+    needed: as a function of how many rows of the run an interval takes, its cost is concave, log((n+J)/(n_j+1))
+    being the decreasing step, so the best place is an end of the run.
+
+    Returns
+    -------
+    counts : (points, n_cells) int32
+        Rows of each cell before each point, from 0 to all.
+    rows : (points,) int64
+        How many rows lie before each point.
+    """
+    n = len(values)
+    counts = np.empty((n + 1, n_cells), dtype=np.int32)
+    rows = np.empty(n + 1, dtype=np.int64)
+    no_weights = np.empty((0, 1), dtype=np.int64)
+    found = _boundary_counts(
+        values, cells, no_weights if weights is None else weights.reshape(-1, 1), merge_runs, counts, rows
+    )
+    return counts[:found], rows[:found]
+
+
+@kernel(b1, I8, F8, i8, U1_out)
+def _unpack_cells(packed, ordered, bits, cells):
+    mask = (1 << bits) - 1
+    for k in range(packed.shape[0]):
+        cells[k] = packed[k] & mask
+        if k > 0 and ordered[k] != ordered[k - 1] and packed[k] >> bits == packed[k - 1] >> bits:
+            return False
+    return True
+
+
+def sort_with_cells(
+    values: Floats, cells: NDArray[np.uint8], n_cells: int, weights: NDArray[np.int64] | None = None
+) -> tuple[Floats, NDArray[np.uint8], NDArray[np.int64] | None]:
+    """Sort values and carry their cells (and weights) along.
+
+    An indirect sort of ten million values costs eight direct ones. So the cell is packed into the lowest bits of an
+    order-preserving integer, and integers and values are sorted directly. Where two distinct values differ only in
+    the bits given up (seen by comparing neighbours afterwards), the indirect sort does the work after all.
+    """
+    values = values + 0.0  # -0.0 becomes 0.0: equal values must have equal bits
+    bits = max(int(n_cells - 1).bit_length(), 1)
+    if weights is None and bits <= 8:
+        keys = values.view(np.int64)
+        keys = keys ^ ((keys >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))  # negative floats order the other way round
+        packed = ((keys >> bits) << bits) | cells
+        packed.sort()
+        ordered = np.sort(values)
+        ordered_cells = np.empty(len(values), dtype=np.uint8)
+        if _unpack_cells(packed, ordered, bits, ordered_cells):
+            return ordered, ordered_cells, None
+    order = np.argsort(values, kind="stable")
+    return values[order], cells[order], None if weights is None else weights[order]

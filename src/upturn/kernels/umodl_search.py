@@ -1,0 +1,201 @@
+"""Searching for the cheapest partition of one numeric feature.
+
+Everything works on the boundary points of ``umodl.boundary_counts``; a partition is the increasing list of the points
+it cuts at, both ends included.
+
+- ``exact_cuts``: dynamic programming, the global optimum over the points given, O(points²).
+- ``fast_cuts``: the same over few, well-chosen points, again and again, and ``polish`` at the end.
+- ``greedy_cuts`` (in ``umodl_polish``): the paper's bottom-up merging with its post-optimisation.
+
+Why the exact search needs no table over the number of intervals I: let F(I) be the least sum of interval costs. The
+prior g(I) is concave, so at the optimum I* it lies under its tangent with slope u, and F(I) + u I is least at I*,
+too. So the optimum is one of the partitions that a constant price per interval can produce. ``exact_cuts`` walks
+along those prices, halving brackets, and drops a bracket as soon as its tangents show that nothing better fits in.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._jit import F8, I4_2, I8, F8_out, I8_out, f8, i8, kernel, void
+from .umodl import Floats, costs_up_to
+from .umodl_polish import TOLERANCE, Cuts, Points, cuts_cost, merged, polish, table_for
+
+STORED_POINTS = 4096  # up to here the costs of all intervals are kept (67 MB), beyond they are computed on the fly
+GREEDY_POINTS = 1 << 16  # the fast search merges at most so many equal-frequency bins
+GRID = 384  # down to so many,
+BACKBONE = 128  # and adds so many points that share the rows evenly;
+NEAR_POINTS = 384  # then so many around the cuts found
+BAND_BUDGET = 1 << 19  # at last it weighs about so many intervals at (nearly) full resolution,
+BAND_PASSES = 2  # so many times
+
+
+@kernel(void, I4_2, i8, i8, F8, F8_out)
+def _all_costs(points, n_arms, n_classes, table, costs):
+    for hi in range(1, points.shape[0]):
+        row = hi * (hi - 1) // 2
+        costs_up_to(points, 0, hi, n_arms, n_classes, table, costs[row : row + hi])
+
+
+@kernel(void, I4_2, i8, i8, F8, F8, I8, f8, F8_out, I8_out)
+def _cheapest_path(points, n_arms, n_classes, table, costs, earliest, price, best, back):
+    stored = costs.shape[0] > 0
+    buffer = np.empty(0 if stored else points.shape[0])
+    best[0] = 0.0
+    for hi in range(1, points.shape[0]):
+        start = hi * (hi - 1) // 2
+        if stored:
+            row = costs[start : start + hi]
+        else:
+            row = buffer[:hi]
+            costs_up_to(points, earliest[hi], hi, n_arms, n_classes, table, row)
+        least, at = np.inf, 0
+        for lo in range(earliest[hi], hi):
+            value = best[lo] + row[lo]
+            if value < least:
+                least, at = value, lo
+        best[hi] = least + price
+        back[hi] = at
+
+
+class _Pricing:
+    """Cheapest partitions of fixed points at a given price per interval.
+
+    ``earliest`` limits the search: an interval that ends at point k starts at ``earliest[k]`` or later.
+    """
+
+    def __init__(self, points: Points, n_arms: int, n_classes: int, earliest: Cuts | None = None) -> None:
+        self.problem = (points, n_arms, n_classes, table_for(points, n_classes))
+        m = len(points)
+        stored = earliest is None and m <= STORED_POINTS
+        self.costs = np.empty(m * (m - 1) // 2 if stored else 0)
+        if stored:
+            _all_costs(*self.problem, self.costs)
+        self.earliest = np.zeros(m, dtype=np.int64) if earliest is None else earliest
+        self.best, self.back = np.empty(m), np.zeros(m, dtype=np.int64)
+
+    def total(self, cuts: Cuts) -> float:
+        points, n_arms, n_classes, table = self.problem
+        return float(cuts_cost(points, cuts, n_arms, n_classes, table))
+
+    def cuts_at(self, price: float) -> Cuts:
+        _cheapest_path(*self.problem, self.costs, self.earliest, price, self.best, self.back)
+        path = [len(self.back) - 1]
+        while path[-1] > 0:
+            path.append(int(self.back[path[-1]]))
+        return np.array(path[::-1], dtype=np.int64)
+
+
+def exact_cuts(points: Points, n_arms: int, n_classes: int, prior: Floats) -> Cuts:
+    """Return the partition of these points with the least sum of interval costs plus ``prior[number of intervals]``."""
+    ends = np.array([0, len(points) - 1], dtype=np.int64)
+    most = min(len(points) - 1, len(prior) - 1)
+    if most < 2:
+        return ends
+    pricing = _Pricing(points, n_arms, n_classes)
+    steps = np.diff(prior[1 : most + 1])
+    best, best_total = ends, pricing.total(ends) + prior[1]
+
+    def solve(price: float) -> tuple[int, float, float]:
+        nonlocal best, best_total
+        cuts = pricing.cuts_at(price)
+        intervals, total = len(cuts) - 1, pricing.total(cuts)
+        if intervals <= most and total + prior[intervals] < best_total:
+            best, best_total = cuts, total + prior[intervals]
+        return intervals, total, price
+
+    # Each end of a bracket is (I, F(I), a price at which it is cheapest): F lies above both ends' tangents.
+    most_parts = solve(float(steps[-1]))
+    brackets = [(solve(float(steps[0])), most_parts)] if most_parts[0] > 1 else []
+    while brackets:
+        few, many = brackets.pop()
+        inside = np.arange(few[0] + 1, min(many[0], most + 1))
+        if len(inside) == 0:
+            continue
+        floor = np.maximum(few[1] - few[2] * (inside - few[0]), many[1] + many[2] * (many[0] - inside))
+        if np.min(floor + prior[inside]) >= best_total * (1.0 - TOLERANCE):
+            continue
+        price = (few[1] - many[1]) / (many[0] - few[0])
+        middle = solve(price)
+        if few[0] < middle[0] < many[0]:
+            brackets += [(few, middle), (middle, many)]
+    return best
+
+
+def fast_cuts(points: Points, n_arms: int, n_classes: int, prior: Floats) -> Cuts:
+    """Return a partition whose cost is at or near the optimum, in time that hardly grows beyond a pass over the points.
+
+    1. Merge neighbours greedily until a few hundred intervals are left: a grid that is fine where something happens.
+    2. The exact search over that grid and some equal-frequency points.
+    3. The exact search over the neighbourhoods of the cuts found, ever closer, down to single points.
+    4. A search over (nearly) all points that only considers intervals of a length like the old ones.
+    5. ``polish`` at full resolution.
+
+    The merging of step 1, carried on to its end and polished, is the paper's search: the cheaper of the two is returned.
+    """
+    rows = points[:, 0].astype(np.int64)
+    for cell in range(1, points.shape[1]):  # a sum over axis 1 would take ten times as long
+        rows += points[:, cell]
+    base = _equal_frequency(rows, GREEDY_POINTS)
+    grid = base[merged(np.ascontiguousarray(points[base]), n_arms, n_classes, None, GRID)]
+    greedy = grid[merged(points[grid], n_arms, n_classes, prior, 1)] if len(grid) <= len(prior) else grid[[0, -1]]
+    backbone = _equal_frequency(rows, BACKBONE)
+    chosen = np.union1d(grid, backbone)
+    cuts = chosen[exact_cuts(points[chosen], n_arms, n_classes, prior)]
+    reach = int(np.max(np.diff(chosen)))
+    while reach > 1 and len(cuts) > 2:
+        around = max(NEAR_POINTS // (2 * len(cuts)), 6)  # points on either side of each cut
+        reach = max(reach // around, 1)
+        cuts = _search_near(points, cuts, backbone, reach, around, n_arms, n_classes, prior)
+    if len(cuts) > 2:
+        cuts = _search_band(points, cuts, n_arms, n_classes, prior)
+    starts = [cuts] if np.array_equal(cuts, greedy) else [cuts, greedy]
+    found = [polish(points, start, n_arms, n_classes, prior) for start in starts]
+    return min(found, key=lambda cuts: _total(points, cuts, n_arms, n_classes, prior))
+
+
+def _total(points: Points, cuts: Cuts, n_arms: int, n_classes: int, prior: Floats) -> float:
+    return float(cuts_cost(points, cuts, n_arms, n_classes, table_for(points, n_classes)) + prior[len(cuts) - 1])
+
+
+def _search_band(points: Points, cuts: Cuts, n_arms: int, n_classes: int, prior: Floats) -> Cuts:
+    """Search over as many points as the budget allows, with intervals at most as long as three old ones or so.
+
+    The longer an interval may be, the more work: m points and I old intervals make about m * (4 m / I) / 2 intervals.
+    """
+    for _ in range(BAND_PASSES):
+        intervals = len(cuts) - 1
+        most = int(np.sqrt(2 * BAND_BUDGET * max(intervals / 4, 1)))
+        stride = max((len(points) - 1) // most, 1)
+        offsets = np.arange(-stride, stride + 1) if stride < 9 else np.arange(-8, 9)
+        near = np.clip(cuts[1:-1, None] + offsets[None, :], 0, len(points) - 1)
+        chosen = np.union1d(near, np.union1d(np.arange(0, len(points), stride), cuts))
+        before = np.searchsorted(cuts, chosen) - 1  # the last old cut strictly before each point
+        earliest = np.searchsorted(chosen, cuts[np.maximum(before - 2, 0)])
+        pricing = _Pricing(points[chosen], n_arms, n_classes, earliest)
+        found = chosen[pricing.cuts_at(float(prior[min(intervals + 1, len(prior) - 1)] - prior[intervals]))]
+        new, old = (_total(points, c, n_arms, n_classes, prior) for c in (found, cuts))
+        if new >= old * (1.0 - TOLERANCE):
+            break
+        cuts = found
+    return cuts
+
+
+def _search_near(
+    points: Points, cuts: Cuts, others: Cuts, reach: int, around: int, n_arms: int, n_classes: int, prior: Floats
+) -> Cuts:
+    """Search exactly over ``around`` points at distances of ``reach`` on either side of each cut, and the others."""
+    offsets = np.arange(-around, around + 1) * reach
+    near = np.clip(cuts[1:-1, None] + offsets[None, :], 0, len(points) - 1)
+    chosen = np.union1d(near, np.union1d(others, cuts))
+    best: Cuts = chosen[exact_cuts(points[chosen], n_arms, n_classes, prior)]
+    return best
+
+
+def _equal_frequency(rows: NDArray[np.int64], most: int) -> Cuts:
+    """Return up to ``most + 1`` indices of points that share the rows evenly, both ends included."""
+    if len(rows) <= most + 1:
+        return np.arange(len(rows), dtype=np.int64)
+    wanted = np.linspace(0, rows[-1], most + 1)
+    return np.unique(np.clip(np.searchsorted(rows, wanted), 0, len(rows) - 1)).astype(np.int64)

@@ -1,0 +1,58 @@
+"""What meta-learners share: lists of fitted members, and how they are saved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_regressor
+
+from upturn._nuisance import Member
+from upturn._table import Matrix, Schema
+from upturn.base import Experiment, UpliftEstimator
+
+
+class MetaLearner(UpliftEstimator):
+    """Base class of the learners that keep a list of members, ``_members``."""
+
+    _members: list[Member]
+
+    def _count_members(self) -> int:
+        """How many members a fitted learner with these arms has."""
+        return len(self.arms_)
+
+    def _member_schema(self) -> Schema:
+        """The columns members look at."""
+        return self._schema
+
+    def _columns(self, X: Matrix) -> NDArray[np.float64]:
+        """Predictions of all members, a column each."""
+        return np.column_stack([member.predict(X) for member in self._members])
+
+    def _get_state(self) -> dict[str, Any]:
+        return {"members": [member.get_state() for member in self._members]}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        states = state["members"]
+        if not isinstance(states, list) or len(states) != self._count_members():
+            raise ValueError(f"expected {self._count_members()} models inside {type(self).__name__}")
+        schema = self._member_schema()
+        self._members = [Member.from_state(one, schema) for one in states]
+
+
+def effect_base(effect_estimator: Any, estimator: Any) -> Any:
+    """The regressor of effects: the one given, else the outcome's if it is a regressor, else the default."""
+    if effect_estimator is None and hasattr(estimator, "fit") and is_regressor(estimator):
+        return estimator
+    return effect_estimator
+
+
+def pair(data: Experiment, code: int) -> NDArray[np.intp]:
+    """The rows of control and of one arm."""
+    return np.flatnonzero((data.arm == 0) | (data.arm == code))
+
+
+def part(weight: NDArray[np.float64] | None, rows: NDArray[Any]) -> NDArray[np.float64] | None:
+    """The weights of some rows, if there are weights."""
+    return None if weight is None else weight[rows]

@@ -1,0 +1,145 @@
+"""The DR-learner: doubly robust effects of single rows, regressed on the features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._nuisance import (
+    PropensitySpec,
+    clip_propensity,
+    crossfit_propensity,
+    crossfit_responses,
+    fit_effect,
+    make_folds,
+    rows_that_count,
+    seed_of,
+)
+from upturn._run import make_seed, run_parallel
+from upturn._table import Matrix
+from upturn._target import Label
+from upturn.base import Experiment
+from upturn.meta._base import MetaLearner, effect_base
+
+
+class DRLearner(MetaLearner):
+    r"""Uplift by regressing doubly robust effects of single rows on the features.
+
+    With outcome models μ_k and propensities e_k fitted on other folds,
+
+    .. math::
+
+        \psi_{ik} = \mu_k(X_i) - \mu_0(X_i) + \frac{1[T_i = k]}{e_k(X_i)}\,(Y_i - \mu_k(X_i))
+                    - \frac{1[T_i = 0]}{e_0(X_i)}\,(Y_i - \mu_0(X_i)), \qquad \tau_k(x) = E[\psi_{ik} \mid X_i = x].
+
+    The expectation of ψ is the effect if either the outcome models or the propensities are right, and errors of the two
+    enter only as a product: the learner for data where treatment was not given at random.
+
+    Parameters
+    ----------
+    estimator : classifier or regressor, optional
+        The outcome model; by default gradient boosting, of the kind the outcome asks for.
+    effect_estimator : regressor, optional
+        The regression of ψ; by default ``estimator`` if that is a regressor, else gradient boosting.
+    propensity : None, classifier, "share", number(s) or column name(s)
+        Probability of the arms: estimated by logistic regression (None) or by a classifier; the arms' shares; known
+        and the same for everybody (one number per treatment arm, in the order of ``arms_``); or columns of X.
+    clip : float
+        Propensities are kept at least this far from 0 and 1, with a warning that says for how many rows.
+    cv : int, splitter or list of splits
+        Folds of the cross-fitting.
+    n_jobs : int, optional
+        Threads to fit models in; the result does not depend on it.
+    random_state : int, RandomState, Generator or None
+        Seed of the folds and of the default estimators.
+    control : label, optional
+        Which label is control, when its name does not tell.
+
+    Attributes
+    ----------
+    average_effects_, average_effects_se_ : arrays of shape (K,)
+        Mean of ψ, the doubly robust estimate of the average effect of every arm, and its standard error.
+    control_, arms_ : label, list of labels
+
+    References
+    ----------
+    Kennedy, "Towards optimal doubly robust estimation of heterogeneous causal effects", 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from upturn.meta import DRLearner
+    >>> X, treatment = np.arange(40.0)[:, None] % 10, np.arange(40) // 10 % 2
+    >>> y = X[:, 0] + treatment * (1 + X[:, 0])
+    >>> DRLearner(LinearRegression(), random_state=0).fit(X, y, treatment).predict([[5.0]]).round(6)
+    array([6.])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        effect_estimator: Any = None,
+        *,
+        propensity: PropensitySpec = None,
+        clip: float = 0.01,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        control: Label | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.effect_estimator = effect_estimator
+        self.propensity = propensity
+        self.clip = clip
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.control = control
+
+    def _fit(self, data: Experiment) -> None:
+        seed, effect_estimator = make_seed(self.random_state), effect_base(self.effect_estimator, self.estimator)
+        data = rows_that_count(data, self.cv)
+        folds = make_folds(data, self.cv, seed)
+        chance = crossfit_propensity(self.propensity, data, folds, self.n_jobs)
+        chance = clip_propensity(chance, self.clip, type(self).__name__)
+        arms = [(code,) for code in range(data.n_arms + 1)]
+        mu = crossfit_responses(self.estimator, data, arms, folds, seed, self.n_jobs)
+        psi = robust_effects(data, mu, chance)
+        total = data.weights.sum()
+        self.average_effects_ = data.weights @ psi / total
+        self.average_effects_se_ = np.sqrt(data.weights**2 @ (psi - self.average_effects_) ** 2) / total
+        self._members = run_parallel(
+            lambda k: fit_effect(
+                effect_estimator,
+                data.X,
+                np.ascontiguousarray(psi[:, k]),
+                data.weight,
+                data.schema,
+                seed=seed_of(seed, 2, k),
+            ),
+            range(data.n_arms),
+            n_jobs=self.n_jobs,
+        )
+
+    def _predict(self, X: Matrix) -> NDArray[np.float64]:
+        return self._columns(X)
+
+    def _get_state(self) -> dict[str, Any]:
+        averages = {"average_effects": self.average_effects_, "average_effects_se": self.average_effects_se_}
+        return {**super()._get_state(), **averages}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        super()._set_state(state)
+        self.average_effects_, self.average_effects_se_ = state["average_effects"], state["average_effects_se"]
+        if {self.average_effects_.shape, self.average_effects_se_.shape} != {(len(self.arms_),)}:
+            raise ValueError("the average effects do not fit the arms")
+
+
+def robust_effects(data: Experiment, mu: NDArray[np.float64], chance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The doubly robust effects ψ of every row, a column per arm, from responses and propensities, control first."""
+    given = np.eye(data.n_arms + 1, dtype=bool)[data.arm]
+    value = mu + np.where(given, (data.y[:, None] - mu) / chance, 0.0)
+    return value[:, 1:] - value[:, :1]

@@ -1,0 +1,118 @@
+"""The R-learner: what is left of outcome and treatment when both are predicted from the features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._nuisance import (
+    Member,
+    PropensitySpec,
+    clip_propensity,
+    crossfit_propensity,
+    crossfit_responses,
+    fit_effect,
+    make_folds,
+    rows_that_count,
+    seed_of,
+)
+from upturn._run import make_seed, run_parallel
+from upturn._table import Matrix
+from upturn._target import Label
+from upturn.base import Experiment
+from upturn.meta._base import MetaLearner, effect_base, pair
+
+
+class RLearner(MetaLearner):
+    r"""Uplift by relating what is unexpected in the outcome to what is unexpected in the treatment.
+
+    With m(x) = E[Y | X = x] and e(x) = P(T = 1 | X = x) fitted on other folds,
+
+    .. math:: \tau = \arg\min_\tau \sum_i w_i \bigl((Y_i - m(X_i)) - \tau(X_i)\,(T_i - e(X_i))\bigr)^2,
+
+    which is a regression of (Y - m)/(T - e) with weights w (T - e)². Several arms are taken one by one, each with the
+    rows of control.
+
+    Parameters
+    ----------
+    estimator : classifier or regressor, optional
+        The model of m; by default gradient boosting, of the kind the outcome asks for.
+    effect_estimator : regressor that takes weights, optional
+        The model of τ; by default ``estimator`` if that is a regressor, else gradient boosting.
+    propensity : None, classifier, "share", number(s) or column name(s)
+        Probability of the arms: estimated by logistic regression (None) or by a classifier; the arms' shares; known
+        and the same for everybody (one number per treatment arm, in the order of ``arms_``); or columns of X.
+    clip : float
+        Propensities are kept at least this far from 0 and 1, with a warning that says for how many rows.
+    cv : int, splitter or list of splits
+        Folds of the cross-fitting.
+    n_jobs : int, optional
+        Threads to fit models in; the result does not depend on it.
+    random_state : int, RandomState, Generator or None
+        Seed of the folds and of the default estimators.
+    control : label, optional
+        Which label is control, when its name does not tell.
+
+    Attributes
+    ----------
+    control_, arms_ : label, list of labels
+
+    References
+    ----------
+    Nie, Wager, "Quasi-oracle estimation of heterogeneous treatment effects", 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from upturn.meta import RLearner
+    >>> X, treatment = np.arange(40.0)[:, None] % 10, np.arange(40) // 10 % 2
+    >>> y = X[:, 0] + treatment * 2.0
+    >>> RLearner(LinearRegression(), propensity=0.5, random_state=0).fit(X, y, treatment).predict([[5.0]]).round(1)
+    array([2.])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        effect_estimator: Any = None,
+        *,
+        propensity: PropensitySpec = None,
+        clip: float = 0.01,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        control: Label | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.effect_estimator = effect_estimator
+        self.propensity = propensity
+        self.clip = clip
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.control = control
+
+    def _fit(self, data: Experiment) -> None:
+        seed, effect_estimator = make_seed(self.random_state), effect_base(self.effect_estimator, self.estimator)
+        data = rows_that_count(data, self.cv)
+        folds = make_folds(data, self.cv, seed)
+        chance = crossfit_propensity(self.propensity, data, folds, self.n_jobs)
+        chance = clip_propensity(chance, self.clip, type(self).__name__)
+        pairs = [(0, code) for code in range(1, data.n_arms + 1)]
+        means = crossfit_responses(self.estimator, data, pairs, folds, seed, self.n_jobs)
+
+        def one(k: int) -> Member:
+            rows = pair(data, k + 1)
+            among_pair = chance[rows, k + 1] / (chance[rows, k + 1] + chance[rows, 0])
+            treatment = (data.arm[rows] == k + 1) - among_pair
+            outcome = data.y[rows] - means[rows, k]
+            weight, own = data.weights[rows] * treatment**2, seed_of(seed, 2, k)
+            return fit_effect(effect_estimator, data.X[rows], outcome / treatment, weight, data.schema, seed=own)
+
+        self._members = run_parallel(one, range(data.n_arms), n_jobs=self.n_jobs)
+
+    def _predict(self, X: Matrix) -> NDArray[np.float64]:
+        return self._columns(X)

@@ -1,0 +1,70 @@
+"""The outcome of the treated alone: the baseline every uplift model should beat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._nuisance import fit_response, seed_of
+from upturn._run import make_seed
+from upturn._table import Matrix
+from upturn._target import Label
+from upturn.base import Experiment
+from upturn.meta._base import MetaLearner, part
+
+
+class TreatedOnly(MetaLearner):
+    r"""A response model: who does well when treated, whatever they would have done without.
+
+    .. math:: s_k(x) = E[Y \mid X = x, T = k]
+
+    It never looks at control, so its score is no effect: it ranks people, and ``recommend`` refuses. This is how
+    campaigns are targeted without uplift modelling, and with a support vector machine the treatment SVM of the papers.
+
+    Parameters
+    ----------
+    estimator : classifier or regressor, optional
+        By default gradient boosting, of the kind the outcome asks for.
+    random_state : int, RandomState, Generator or None
+        Seed of the default estimator.
+    control : label, optional
+        Which label is control, when its name does not tell.
+
+    Attributes
+    ----------
+    control_, arms_ : label, list of labels
+
+    References
+    ----------
+    Zaniewicz, "Support Vector Machines for Uplift Modeling", 2018, section 6.4 (Treatment-SVM).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from upturn.meta import TreatedOnly
+    >>> X, treatment = np.array([[0.0], [1.0], [0.0], [1.0]]), [0, 0, 1, 1]
+    >>> TreatedOnly(LinearRegression()).fit(X, [0.0, 3.0, 1.0, 3.0], treatment).predict(X[:2]).round(6)
+    array([1., 3.])
+    """
+
+    _score_has_zero = False
+
+    def __init__(self, estimator: Any = None, *, random_state: Any = None, control: Label | None = None) -> None:
+        self.estimator = estimator
+        self.random_state = random_state
+        self.control = control
+
+    def _fit(self, data: Experiment) -> None:
+        seed, self._members = make_seed(self.random_state), []
+        for code in range(1, data.n_arms + 1):
+            rows, own = data.arm == code, seed_of(seed, code)
+            weight = part(data.weight, rows)
+            self._members.append(
+                fit_response(self.estimator, data.X[rows], data.y[rows], weight, data.schema, seed=own)
+            )
+
+    def _predict(self, X: Matrix) -> NDArray[np.float64]:
+        return self._columns(X)

@@ -1,0 +1,139 @@
+"""The X-learner: effects imputed in each group from the other group's model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._nuisance import (
+    Member,
+    Propensity,
+    PropensitySpec,
+    clip_propensity,
+    fit_effect,
+    fit_propensity,
+    fit_response,
+    seed_of,
+)
+from upturn._run import make_seed, run_parallel
+from upturn._table import Matrix
+from upturn._target import Label
+from upturn.base import Experiment
+from upturn.meta._base import MetaLearner, effect_base, part
+
+
+class XLearner(MetaLearner):
+    r"""Uplift from effects imputed in each group by the other group's model; good when one group is much larger.
+
+    With outcome models μ_0 and μ_k of control and arm k,
+
+    .. math::
+
+        D_i &= Y_i - \mu_0(X_i) \text{ in arm } k, \qquad D_i = \mu_k(X_i) - Y_i \text{ in control}, \\
+        \tau_k(x) &= g(x)\, \tau_{k,\mathrm{control}}(x) + (1 - g(x))\, \tau_{k,\mathrm{arm}}(x),
+
+    the two τ being regressions of D in either group and g the probability of arm k among the rows of arm k and
+    control. A model μ is only asked about rows of the other group, which it has not seen, so nothing is cross-fitted.
+
+    Parameters
+    ----------
+    estimator : classifier or regressor, optional
+        The outcome model; by default gradient boosting, of the kind the outcome asks for.
+    effect_estimator : regressor, optional
+        The model of D; by default ``estimator`` if that is a regressor, else gradient boosting.
+    propensity : None, classifier, "share", number(s) or column name(s)
+        Probability of the arms: estimated by logistic regression (None) or by a classifier; the arms' shares; known
+        and the same for everybody (one number per treatment arm, in the order of ``arms_``); or columns of X.
+    clip : float
+        Propensities are kept at least this far from 0 and 1, with a warning that says for how many rows.
+    n_jobs : int, optional
+        Threads to fit models in; the result does not depend on it.
+    random_state : int, RandomState, Generator or None
+        Seed of the default estimators.
+    control : label, optional
+        Which label is control, when its name does not tell.
+
+    Attributes
+    ----------
+    control_, arms_ : label, list of labels
+
+    References
+    ----------
+    Künzel, Sekhon, Bickel, Yu, "Metalearners for estimating heterogeneous treatment effects using machine learning", 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from upturn.meta import XLearner
+    >>> X, treatment = np.array([[0.0], [1.0], [2.0], [3.0]] * 2), np.repeat([0, 1], 4)
+    >>> y = X[:, 0] + treatment * (1 + X[:, 0])
+    >>> XLearner(LinearRegression(), propensity="share").fit(X, y, treatment).predict([[5.0]]).round(6)
+    array([6.])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        effect_estimator: Any = None,
+        *,
+        propensity: PropensitySpec = None,
+        clip: float = 0.01,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        control: Label | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.effect_estimator = effect_estimator
+        self.propensity = propensity
+        self.clip = clip
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.control = control
+
+    def _fit(self, data: Experiment) -> None:
+        seed, effect_estimator = make_seed(self.random_state), effect_base(self.effect_estimator, self.estimator)
+        groups = [np.flatnonzero(data.arm == code) for code in range(data.n_arms + 1)]
+
+        def outcome(code: int) -> Member:
+            rows, own = groups[code], seed_of(seed, 1, code)
+            return fit_response(
+                self.estimator, data.X[rows], data.y[rows], part(data.weight, rows), data.schema, seed=own
+            )
+
+        responses = run_parallel(outcome, range(data.n_arms + 1), n_jobs=self.n_jobs)
+
+        def effect(item: tuple[int, bool]) -> Member:
+            code, treated = item
+            rows = groups[code if treated else 0]
+            guess = responses[0 if treated else code].predict(data.X[rows])
+            imputed = data.y[rows] - guess if treated else guess - data.y[rows]
+            weight, own = part(data.weight, rows), seed_of(seed, 2 + treated, code)
+            return fit_effect(effect_estimator, data.X[rows], imputed, weight, data.schema, seed=own)
+
+        items = [(code, treated) for code in range(1, data.n_arms + 1) for treated in (False, True)]
+        self._members = run_parallel(effect, items, n_jobs=self.n_jobs)
+        self._propensity, self._clip = fit_propensity(self.propensity, data), float(self.clip)
+        clip_propensity(self._propensity.predict(data.X), self.clip, type(self).__name__)  # says what it will do
+
+    def _predict(self, X: Matrix) -> NDArray[np.float64]:
+        effects = self._columns(X)
+        chance = self._propensity.predict(X)
+        chance = np.clip(chance, self._clip, 1 - self._clip)
+        g = chance[:, 1:] / (chance[:, 1:] + chance[:, :1])
+        return np.asarray(g * effects[:, 0::2] + (1 - g) * effects[:, 1::2])
+
+    def _count_members(self) -> int:
+        return 2 * len(self.arms_)
+
+    def _get_state(self) -> dict[str, Any]:
+        return {**super()._get_state(), "propensity": self._propensity.get_state(), "clip": self._clip}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        super()._set_state(state)
+        self._propensity = Propensity.from_state(state["propensity"], self._schema, len(self.arms_))
+        self._clip = state["clip"]
+        if not isinstance(self._clip, float) or not 0 <= self._clip < 0.5:
+            raise ValueError("the bound of the propensities is not well formed")

@@ -1,0 +1,194 @@
+"""The effect at the top of the ranking, and in every tenth of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from upturn._run import make_seed
+from upturn._target import Target
+from upturn.kernels.ranking import S0, S1, W0, W1
+from upturn.metrics._areas import estimate
+from upturn.metrics._conventions import Convention, Ranking, check_convention, check_target, rates, ratio
+from upturn.metrics._estimate import check_level, metric
+from upturn.metrics._frame import Table
+from upturn.metrics._ranked import Floats, Judged, judge, rank, read_one_arm, read_ranked
+from upturn.metrics._statistic import Statistic, Strata, measure, replicate
+
+
+@metric
+def uplift_at(
+    y: Any,
+    score: Any,
+    treatment: Any = None,
+    k: float = 0.3,
+    *,
+    sample_weight: Any = None,
+    control: Any = None,
+    ranking: Ranking = "separate",
+    convention: Convention | None = None,
+    interval: float | None = None,
+    n_bootstrap: int = 200,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> float:
+    """The effect among the best-scored: outcome rate of the treated minus that of control in the top k.
+
+    Equal scores at the cut are averaged over, so the order of the data never matters.
+
+    Parameters
+    ----------
+    y, score, treatment
+        As in :func:`auuc`.
+    k : float or int
+        The share treated first, such as 0.3; or, as an int, a number of rows (of weight).
+    sample_weight, control
+        As in :func:`auuc`.
+    ranking : {"separate", "joint"}
+        Whether the top is taken of each arm by itself or of everybody.
+    convention : {"sklift"}, optional
+        Give the number of scikit-uplift's ``uplift_at_k``, which rounds k down to whole rows; "separate" is its strategy
+        "by_group" and "joint" its "overall".
+    interval, n_bootstrap, random_state, n_jobs
+        As in :func:`auuc`.
+
+    Returns
+    -------
+    float or Estimate
+
+    Examples
+    --------
+    >>> from upturn.metrics import uplift_at
+    >>> uplift_at([1, 0, 0, 1], [4, 3, 2, 1], [1, 0, 1, 0], k=0.5)
+    1.0
+    """
+    if ranking not in ("separate", "joint"):
+        raise ValueError(f"ranking={ranking!r}: expected 'separate' (each arm ranked by itself) or 'joint'")
+    check_convention(convention, [None, "sklift"], "uplift_at")
+    level = None if interval is None else check_level(interval)
+    target, scores = read_ranked(y, score, treatment, sample_weight, control)
+    check_target(convention, target)
+    statistic = at_statistic(target, k, ranking, convention)
+    return estimate(statistic, judge(target, scores), target, level, n_bootstrap, random_state, n_jobs)
+
+
+def at_statistic(target: Target, k: float, ranking: Ranking, convention: Convention | None = None) -> Statistic:
+    """The rate difference among the top k of gated data."""
+    sizes = np.bincount(target.arm, weights=target.weight, minlength=2)
+    if ranking == "joint":
+        share = np.array([_share(k, float(sizes.sum()), convention)])
+        return Statistic(lambda sums, totals: rates(sums)[..., 0], shares=share)
+    if target.n_arms > 1 and (convention or not isinstance(k, float)):
+        raise ValueError("with several arms k must be a share such as 0.3: the arms differ in size")
+    if target.n_arms > 1:
+        cuts = [_share(k, 0.0, None)] * 2
+    else:
+        cuts = [_share(k, float(size), convention) for size in sizes]
+    shares, place = np.unique(cuts, return_inverse=True)
+
+    def finish(sums: Floats, totals: Floats) -> Floats:
+        control, arm = sums[..., place[0], :], sums[..., place[1], :]
+        return np.asarray(ratio(arm[..., S1], arm[..., W1]) - ratio(control[..., S0], control[..., W0]))
+
+    return Statistic(finish, shares=shares, by_arm=True)
+
+
+def _share(k: float, size: float, convention: Convention | None) -> float:
+    if isinstance(k, bool) or not isinstance(k, int | float | np.number):
+        raise ValueError(f"k={k!r}: expected a share such as 0.3, or a number of rows as an int")
+    if isinstance(k, int | np.integer):
+        if not 1 <= k <= size:
+            raise ValueError(
+                f"k={k}: as a number of rows it must be from 1 to {size:g}; a share is a float such as 0.3"
+            )
+        return float(k / size)
+    if not 0 < k <= 1:
+        raise ValueError(f"k={k!r}: as a share it must be above 0 and at most 1")
+    if convention == "sklift":
+        whole = int(size * k)
+        if whole < 1:
+            raise ValueError(f"k={k!r} of {size:g} rows is less than one row")
+        return whole / size
+    return float(k)
+
+
+def decile_table(
+    y: Any,
+    score: Any,
+    treatment: Any = None,
+    *,
+    n_bins: int = 10,
+    sample_weight: Any = None,
+    control: Any = None,
+    interval: float = 0.95,
+    n_bootstrap: int = 200,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Table:
+    """Predicted against observed effect, in tenths of the ranking from the highest score to the lowest.
+
+    Parameters
+    ----------
+    y, score, treatment, sample_weight, control
+        As in :func:`uplift_curve`.
+    n_bins : int
+        Number of bins, each with the same share of the weight. Equal scores at a cut are shared out between the bins.
+    interval : float
+        Confidence level of the observed effects' intervals.
+    n_bootstrap, random_state, n_jobs
+        As in :func:`auuc`.
+
+    Returns
+    -------
+    Table
+        Columns ``bin`` (1 is the top), ``treated`` and ``control`` (weight of the rows), ``rate_treated``,
+        ``rate_control``, ``predicted`` (mean score), ``observed``, ``se``, ``low``, ``high``.
+
+    Examples
+    --------
+    >>> from upturn.metrics import decile_table
+    >>> table = decile_table([1, 0, 0, 1], [4, 3, 2, 1], [1, 0, 1, 0], n_bins=2, random_state=0)
+    >>> table["observed"]
+    array([ 1., -1.])
+    """
+    if n_bins < 1:
+        raise ValueError(f"n_bins={n_bins}: expected at least 1")
+    level = check_level(interval)
+    target, scores = read_one_arm(y, score, treatment, sample_weight, control, "one table per arm")
+    shares = np.linspace(0, 1, n_bins + 1)
+    ranked = rank(target, scores, 1)
+    judged = Judged([ranked], np.ones(1))
+    # The mean score of a bin comes from the same ranking, the scores in place of the outcomes of one group.
+    one_group = replace(ranked, y=scores[ranked.order], side=np.ones(len(scores), np.uint8))
+    predicted = Judged([one_group], np.ones(1))
+    sums = np.diff(measure([Statistic(_as_is, shares=shares)], judged)[0], axis=0)
+    marks = np.diff(measure([Statistic(_as_is, shares=shares)], predicted)[0], axis=0)
+    strata, statistic = Strata.of_arms(target), Statistic(_bin_effects, shares=shares)
+    options: dict[str, Any] = {"seed": make_seed(random_state), "n_bootstrap": n_bootstrap, "n_jobs": n_jobs}
+    error = replicate([statistic], [judged], strata, **options)[0][0].std(axis=0, ddof=1)
+    observed, reach = rates(sums), float(ndtri(0.5 + level / 2)) * error
+    columns = {
+        "bin": np.arange(1, n_bins + 1),
+        "treated": sums[:, W1],
+        "control": sums[:, W0],
+        "rate_treated": ratio(sums[:, S1], sums[:, W1]),
+        "rate_control": ratio(sums[:, S0], sums[:, W0]),
+        "predicted": marks[:, S1] / marks[:, W1],
+        "observed": observed,
+        "se": error,
+        "low": observed - reach,
+        "high": observed + reach,
+    }
+    title = f"Predicted and observed effect in {n_bins} bins of the ranking, {level:.0%} intervals"
+    return Table(columns, title=title, formats=dict.fromkeys(("treated", "control"), "{:,.0f}".format))
+
+
+def _as_is(sums: Floats, totals: Floats) -> Floats:
+    return sums
+
+
+def _bin_effects(sums: Floats, totals: Floats) -> Floats:
+    return rates(np.diff(sums, axis=-2))

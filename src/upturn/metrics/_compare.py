@@ -1,0 +1,332 @@
+"""Several models judged on the same rows: one table of all numbers, and the paired differences between models."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from upturn._run import make_seed
+from upturn._target import Target, read_score, read_target
+from upturn.metrics._at import at_statistic
+from upturn.metrics._conventions import LIFT_COUNTS, autoc_statistic, auuc_statistic, check_target, qini_statistic
+from upturn.metrics._estimate import Estimate, check_level
+from upturn.metrics._frame import Table
+from upturn.metrics._ranked import judge
+from upturn.metrics._statistic import Statistic, Strata, measure, replicate
+
+MetricName = str | tuple[str, Mapping[str, Any]]
+
+
+class RankingWarning(UserWarning):
+    """The sample is too small to say which model is better."""
+
+
+def _auuc(target: Target, ranking: Any = None, convention: Any = None) -> Statistic:
+    check_target(convention, target)
+    return auuc_statistic(ranking, convention)
+
+
+def _qini(target: Target, convention: Any = None, negative_effect: bool = True) -> Statistic:
+    check_target(convention, target)
+    return qini_statistic(convention, negative_effect)
+
+
+def _autoc(target: Target, convention: Any = None) -> Statistic:
+    check_target(convention, target)
+    return autoc_statistic(convention)
+
+
+def _uplift_at(target: Target, k: float = 0.3, ranking: Any = "separate", convention: Any = None) -> Statistic:
+    check_target(convention, target)
+    return at_statistic(target, k, ranking, convention)
+
+
+# Metrics of a ranking, by name: from the gated data and the metric's own options to what is gathered.
+STATISTICS: dict[str, Callable[..., Statistic]] = {
+    "auuc": _auuc,
+    "qini": _qini,
+    "autoc": _autoc,
+    "uplift_at": _uplift_at,
+    "auu": lambda target: LIFT_COUNTS,
+}
+
+
+class Evaluation(Mapping[str, dict[str, Estimate]]):
+    """Estimates of every metric for every model: ``evaluation["model"]["auuc"]`` is an :class:`Estimate`.
+
+    Printed, it is a table with one row per model, best first, in outcome units per 1,000 people. ``to_frame()`` has one
+    row per model and metric, in plain outcome units.
+    """
+
+    def __init__(self, estimates: dict[str, dict[str, Estimate]], target: Target) -> None:
+        self._estimates = estimates
+        sizes = np.bincount(target.arm, minlength=target.n_arms + 1)
+        self._arms = ", ".join(f"{label!r} {size:,}" for label, size in zip(target.labels, sizes, strict=True))
+        self._n = len(target.y)
+
+    def __getitem__(self, model: str) -> dict[str, Estimate]:
+        return self._estimates[model]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._estimates)
+
+    def __len__(self) -> int:
+        return len(self._estimates)
+
+    def to_frame(self) -> Any:
+        """A pandas table with columns model, metric, value, se, low, high, p_value."""
+        rows = [
+            (model, name, float(value), value.se, value.low, value.high, value.p_value)
+            for model, numbers in self.items()
+            for name, value in numbers.items()
+        ]
+        names = ("model", "metric", "value", "se", "low", "high", "p_value")
+        return Table(dict(zip(names, zip(*rows, strict=True), strict=True))).to_frame()
+
+    def _table(self) -> Table:
+        numbers = next(iter(self.values()))
+        first = next(iter(numbers))
+        order = sorted(self, key=lambda model: -self[model][first])
+        columns: dict[str, Any] = {"model": order}
+        for name in numbers:
+            columns[name] = [_per_thousand(name, self[model][name]) for model in order]
+        level = numbers[first].level
+        return Table(
+            columns,
+            title=f"{len(self)} model(s) on {self._n:,} rows ({self._arms}), {level:.0%} intervals",
+            notes=[
+                "outcome units per 1,000 people; 0 is random targeting, except for uplift_at (the effect in the top)"
+            ],
+        )
+
+    def __repr__(self) -> str:
+        return repr(self._table())
+
+    def _repr_html_(self) -> str:
+        return self._table()._repr_html_()
+
+
+def _per_thousand(name: str, value: Estimate) -> str:
+    scale = 1 if name == "auu" else 1000
+    return f"{scale * float(value):.4g} [{scale * value.low:.4g}, {scale * value.high:.4g}]"
+
+
+def evaluate(
+    y: Any,
+    scores: Mapping[str, Any],
+    treatment: Any = None,
+    *,
+    metrics: Sequence[MetricName] = ("auuc", "qini", "autoc", "uplift_at"),
+    sample_weight: Any = None,
+    control: Any = None,
+    interval: float = 0.95,
+    n_bootstrap: int = 200,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Evaluation:
+    """Judge several models on the same rows: every metric with its interval, in one table.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Outcome; or a packed target, and then no treatment.
+    scores : mapping from name to array-like of shape (n,) or (n, K)
+        The models' predicted uplift.
+    treatment : array-like of shape (n,), optional
+        Arm labels.
+    metrics : sequence
+        Names among "auuc", "qini", "autoc", "uplift_at" and "auu", or pairs of a name and its options, such as
+        ``("uplift_at", {"k": 0.1})``.
+    sample_weight, control, interval, n_bootstrap, random_state, n_jobs
+        As in :func:`auuc`. All models and metrics see the same replicates.
+
+    Returns
+    -------
+    Evaluation
+
+    Warns
+    -----
+    RankingWarning
+        When the sample is too small to tell the two best models apart by the first metric.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upturn.metrics import evaluate
+    >>> rng = np.random.default_rng(0)
+    >>> effect, treatment = rng.uniform(-0.2, 0.4, 4000), rng.integers(0, 2, 4000)
+    >>> y = rng.random(4000) < 0.4 + effect * treatment
+    >>> evaluate(y, {"oracle": effect, "guess": rng.normal(size=4000)}, treatment, metrics=["auuc"], random_state=0)
+    2 model(s) on 4,000 rows (0 1,948, 1 2,052), 95% intervals
+    model   auuc
+    oracle  52.04 [43.93, 60.14]
+    guess   -3.031 [-11.42, 5.359]
+    outcome units per 1,000 people; 0 is random targeting, except for uplift_at (the effect in the top)
+    """
+    target, names, values, samples = _judge_all(
+        y, scores, treatment, metrics, sample_weight, control, interval, n_bootstrap, random_state, n_jobs
+    )
+    level = check_level(interval)
+    estimates = {
+        model: {name: Estimate(values[m][j], samples[m][j], level) for j, name in enumerate(names)}
+        for m, model in enumerate(scores)
+    }
+    if len(estimates) > 1:
+        best, second = sorted(range(len(estimates)), key=lambda m: -values[m][0])[:2]
+        difference = Estimate(values[best][0] - values[second][0], samples[best][0] - samples[second][0], level)
+        models = list(estimates)
+        _warn_if_tied(models[best], models[second], names[0], difference, len(target.y))
+    return Evaluation(estimates, target)
+
+
+def compare(
+    y: Any,
+    scores: Mapping[str, Any],
+    treatment: Any = None,
+    *,
+    metric: MetricName = "auuc",
+    baseline: str | None = None,
+    sample_weight: Any = None,
+    control: Any = None,
+    interval: float = 0.95,
+    n_bootstrap: int = 200,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Table:
+    """The paired difference between models on the same rows, with its interval and p-value.
+
+    Models are judged on the same replicates of the data, so what they share cancels out: two models can be told apart
+    although their own intervals overlap.
+
+    Parameters
+    ----------
+    y, scores, treatment
+        As in :func:`evaluate`, at least two models.
+    metric : str or (str, options)
+        One of the metrics of :func:`evaluate`.
+    baseline : str, optional
+        The model the others are compared with. By default all pairs, the better of the two first.
+    sample_weight, control, interval, n_bootstrap, random_state, n_jobs
+        As in :func:`auuc`.
+
+    Returns
+    -------
+    Table
+        Columns ``model``, ``against``, ``difference``, ``se``, ``low``, ``high``, ``p_value``, in outcome units.
+
+    Warns
+    -----
+    RankingWarning
+        When the sample is too small to tell the two best models (or the best and the baseline) apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upturn.metrics import compare
+    >>> rng = np.random.default_rng(0)
+    >>> effect, treatment = rng.uniform(-0.2, 0.4, 4000), rng.integers(0, 2, 4000)
+    >>> y = rng.random(4000) < 0.4 + effect * treatment
+    >>> table = compare(y, {"oracle": effect, "guess": rng.normal(size=4000)}, treatment, random_state=0)
+    >>> bool(table["low"][0] > 0)
+    True
+    """
+    if len(scores) < 2:
+        raise ValueError(f"scores holds {len(scores)} model(s): a comparison needs at least two, as {{'a': …, 'b': …}}")
+    if baseline is not None and baseline not in scores:
+        raise ValueError(f"baseline={baseline!r} is not among the models {list(scores)!r}")
+    level = check_level(interval)
+    target, names, values, samples = _judge_all(
+        y, scores, treatment, [metric], sample_weight, control, interval, n_bootstrap, random_state, n_jobs
+    )
+    models = list(scores)
+    order = sorted(range(len(models)), key=lambda m: -values[m][0])
+    if baseline is None:
+        pairs = list(combinations(order, 2))
+    else:
+        base = models.index(baseline)
+        pairs = [(m, base) for m in order if m != base]
+    differences = [Estimate(values[a][0] - values[b][0], samples[a][0] - samples[b][0], level) for a, b in pairs]
+    first, second = pairs[0]
+    _warn_if_tied(models[first], models[second], names[0], differences[0], len(target.y))
+    return Table(
+        {
+            "model": [models[a] for a, _ in pairs],
+            "against": [models[b] for _, b in pairs],
+            "difference": [float(d) for d in differences],
+            "se": [d.se for d in differences],
+            "low": [d.low for d in differences],
+            "high": [d.high for d in differences],
+            "p_value": [d.p_value for d in differences],
+        },
+        title=f"Paired differences in {names[0]} on {len(target.y):,} rows, {level:.0%} intervals",
+        formats={"p_value": lambda p: "<0.0001" if p < 1e-4 else f"{p:.4f}"},
+    )
+
+
+def _judge_all(
+    y: Any,
+    scores: Mapping[str, Any],
+    treatment: Any,
+    metrics: Sequence[MetricName],
+    sample_weight: Any,
+    control: Any,
+    interval: float,
+    n_bootstrap: int,
+    random_state: Any,
+    n_jobs: int | None,
+) -> tuple[Target, list[str], list[list[float]], list[list[Any]]]:
+    """Names of the metrics, and per model and metric the value and its replicates."""
+    check_level(interval)
+    if not isinstance(scores, Mapping) or not scores:
+        raise ValueError(
+            "scores must be a mapping from model names to scores with at least one model, as {'forest': …}"
+        )
+    if not metrics or isinstance(metrics, str):
+        raise ValueError(f"metrics={metrics!r}: expected a list of names, such as ['auuc', 'qini']")
+    target = read_target(y, treatment, sample_weight, control=control)
+    statistics, names = [], []
+    for item in metrics:
+        name, options = (item, {}) if isinstance(item, str) else item
+        if name not in STATISTICS:
+            raise ValueError(f"metric {name!r} is unknown: expected one of {', '.join(STATISTICS)}")
+        statistics.append(STATISTICS[name](target, **options))
+        names.append(name + "".join(f" {value}" for value in options.values()))
+    models = []
+    for model, score in scores.items():
+        try:
+            models.append(judge(target, read_score(score, len(target.y), target.n_arms)))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"model {model!r}: {error}") from None
+    seed = make_seed(random_state)
+    values = [[float(value) for value in measure(statistics, model)] for model in models]
+    samples = replicate(statistics, models, Strata.of_arms(target), seed=seed, n_bootstrap=n_bootstrap, n_jobs=n_jobs)
+    return target, names, values, samples
+
+
+def _warn_if_tied(best: str, second: str, metric: str, difference: Estimate, n: int) -> None:
+    """Say so when the interval of the difference of the two best models contains 0."""
+    if difference.low > 0 or difference.high < 0:
+        return
+    if float(difference) == 0:
+        advice = "they rank these rows alike"
+    else:
+        z = float(ndtri(0.5 + difference.level / 2))
+        needed = n * (z * difference.se / difference) ** 2
+        advice = f"if the difference is real, about {_round(needed):,} rows like these would show it"
+    warnings.warn(
+        f"the sample is too small to rank {best!r} and {second!r} by {metric}: {n:,} rows give a difference of "
+        f"{float(difference):.3g} with a {difference.level:.0%} interval from {difference.low:.3g} to {difference.high:.3g}; {advice}",
+        RankingWarning,
+        stacklevel=3,
+    )
+
+
+def _round(x: float) -> int:
+    """To two significant digits, upwards."""
+    digits = 10 ** max(0, int(np.floor(np.log10(x))) - 1)
+    return int(np.ceil(x / digits) * digits)

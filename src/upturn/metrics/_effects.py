@@ -1,0 +1,324 @@
+"""Effect scores and policy values: averages over rows instead of rankings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from upturn._run import make_seed
+from upturn._target import Target, read_target
+from upturn.kernels.ranking import S1, W1
+from upturn.metrics._curves import GRID, Curve
+from upturn.metrics._estimate import Estimate, check_level, metric
+from upturn.metrics._gate import read_propensity, read_recommended, read_response
+from upturn.metrics._ranked import Floats, Judged, rank_one_group, read_ranked
+from upturn.metrics._statistic import Statistic, Strata, replicate, replicate_means
+
+
+def effect_scores(
+    y: Any,
+    treatment: Any = None,
+    *,
+    propensity: Any = None,
+    response: Any = None,
+    sample_weight: Any = None,
+    control: Any = None,
+) -> Floats:
+    r"""Doubly robust effect scores: a noisy, unbiased reading of every row's effect.
+
+    .. math:: \Gamma_{ik} = \mu_k(x_i) - \mu_0(x_i) + \frac{1[t_i = k]}{p_k(x_i)}(y_i - \mu_k(x_i))
+              - \frac{1[t_i = 0]}{p_0(x_i)}(y_i - \mu_0(x_i))
+
+    Their mean over any group of rows estimates the group's average effect, without bias when either the propensities p
+    or the expected responses μ are right.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Outcome; or a packed target, and then no treatment.
+    treatment : array-like of shape (n,), optional
+        Arm labels.
+    propensity : array-like or mapping, optional
+        Chance of every arm: shape (n,) for one treatment, (n, 1 + K) with control first, or a mapping from label to
+        chance. By default the arms' shares.
+    response : array-like of shape (n, 1 + K), optional
+        Expected outcomes under control and each arm, from a model that has not seen these rows. By default the arms' mean
+        outcomes.
+    sample_weight : array-like of shape (n,), optional
+        Weights, which enter the default shares and means.
+    control : label, optional
+        Which label is control, when its name does not tell.
+
+    Returns
+    -------
+    array of shape (n,), or (n, K) for K arms
+
+    References
+    ----------
+    Robins, Rotnitzky, Zhao, "Estimation of regression coefficients when some regressors are not always observed", 1994.
+
+    Examples
+    --------
+    >>> from upturn.metrics import effect_scores
+    >>> effect_scores([1, 0, 0, 0], [1, 0, 1, 0])
+    array([ 1.5,  0.5, -0.5,  0.5])
+    """
+    target = read_target(y, treatment, sample_weight, control=control)
+    effects = dr_effects(target, propensity, response)
+    return effects[:, 0] if target.n_arms == 1 else effects
+
+
+def dr_effects(target: Target, propensity: Any, response: Any) -> Floats:
+    """Effect scores of gated arguments, a column per arm."""
+    values = _dr_values(target, propensity, response)
+    return np.asfortranarray(values[:, 1:] - values[:, :1])
+
+
+def _dr_values(target: Target, propensity: Any, response: Any) -> Floats:
+    """Doubly robust reading of every row's outcome under every arm, (n, 1 + K)."""
+    chance = read_propensity(propensity, target)
+    values = _mean_responses(target) if response is None else read_response(response, target).copy()
+    rows = np.arange(len(target.y))
+    given = np.broadcast_to(chance, (len(rows), chance.shape[1]))[rows, target.arm]
+    values[rows, target.arm] += (target.y - values[rows, target.arm]) / given
+    return values
+
+
+def _mean_responses(target: Target) -> Floats:
+    weight = np.ones(len(target.y)) if target.weight is None else target.weight
+    sums = np.bincount(target.arm, weights=weight * target.y, minlength=target.n_arms + 1)
+    sizes = np.bincount(target.arm, weights=weight, minlength=target.n_arms + 1)
+    return np.tile(sums / sizes, (len(target.y), 1))
+
+
+@metric
+def expected_response(
+    y: Any,
+    recommended: Any,
+    treatment: Any = None,
+    *,
+    propensity: Any = None,
+    sample_weight: Any = None,
+    control: Any = None,
+    interval: float | None = None,
+    n_bootstrap: int = 200,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> float:
+    r"""The mean outcome if everybody got the recommended arm, by inverse propensity.
+
+    .. math:: \frac1n \sum_{i=1}^n \frac{y_i}{p_{t_i}}\, 1[\text{recommended}_i = t_i]
+
+    Rows that happened to get the arm recommended for them stand in for those that did not.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Outcome; or a packed target, and then no treatment.
+    recommended : array-like of shape (n,)
+        The label each row should get, as ``model.recommend(X)`` says.
+    treatment : array-like of shape (n,), optional
+        The label of the arm each row was in.
+    propensity : array-like or mapping, optional
+        Chance of every arm: shape (n,) for one treatment, (n, 1 + K) with control first, or a mapping from label to
+        chance. By default the arms' shares.
+    sample_weight, control, interval, n_bootstrap, random_state, n_jobs
+        As in :func:`auuc`.
+
+    Returns
+    -------
+    float or Estimate
+
+    References
+    ----------
+    Zhao, Fang, Simchi-Levi, "A practically competitive and provably consistent algorithm for uplift modeling", 2017.
+
+    Examples
+    --------
+    >>> from upturn.metrics import expected_response
+    >>> expected_response([1, 0, 0, 1], [1, 1, 0, 0], [1, 0, 1, 0])
+    1.0
+    """
+    return _value(
+        y,
+        recommended,
+        treatment,
+        propensity,
+        "ipw",
+        sample_weight,
+        control,
+        interval,
+        n_bootstrap,
+        random_state,
+        n_jobs,
+    )
+
+
+@metric
+def policy_value(
+    y: Any,
+    recommended: Any,
+    treatment: Any = None,
+    *,
+    propensity: Any = None,
+    response: Any = None,
+    sample_weight: Any = None,
+    control: Any = None,
+    interval: float | None = None,
+    n_bootstrap: int = 200,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> float:
+    r"""The mean outcome if everybody got the recommended arm, doubly robust.
+
+    .. math:: \frac1n \sum_{i=1}^n \mu_{r_i}(x_i) + \frac{1[r_i = t_i]}{p_{t_i}}\,(y_i - \mu_{t_i}(x_i)),
+              \qquad r_i = \text{recommended}_i
+
+    It is right when either the propensities or the expected responses μ are, and is less noisy than
+    :func:`expected_response`, which it equals with μ = 0.
+
+    Parameters
+    ----------
+    y, recommended, treatment, propensity
+        As in :func:`expected_response`.
+    response : array-like of shape (n, 1 + K), optional
+        Expected outcomes under control and each arm, from a model that has not seen these rows. By default the arms' mean
+        outcomes.
+    sample_weight, control, interval, n_bootstrap, random_state, n_jobs
+        As in :func:`auuc`.
+
+    Returns
+    -------
+    float or Estimate
+
+    References
+    ----------
+    Dudík, Langford, Li, "Doubly robust policy evaluation and learning", 2011.
+
+    Examples
+    --------
+    >>> from upturn.metrics import policy_value
+    >>> policy_value([1, 0, 0, 1], [1, 1, 0, 0], [1, 0, 1, 0])
+    1.0
+    """
+    return _value(
+        y,
+        recommended,
+        treatment,
+        propensity,
+        response,
+        sample_weight,
+        control,
+        interval,
+        n_bootstrap,
+        random_state,
+        n_jobs,
+    )
+
+
+def _value(
+    y: Any,
+    recommended: Any,
+    treatment: Any,
+    propensity: Any,
+    response: Any,
+    sample_weight: Any,
+    control: Any,
+    interval: float | None,
+    n_bootstrap: int,
+    random_state: Any,
+    n_jobs: int | None,
+) -> float:
+    level = None if interval is None else check_level(interval)
+    target = read_target(y, treatment, sample_weight, control=control)
+    codes = read_recommended(recommended, target)
+    if isinstance(response, str):  # plain inverse propensity: the doubly robust value of an outcome model that says 0
+        response = np.zeros((len(target.y), target.n_arms + 1))
+    values = _dr_values(target, propensity, response)[np.arange(len(codes)), codes]
+    mean = float(np.average(values, weights=target.weight))
+    if level is None:
+        return mean
+    strata, seed = Strata.of_values(target, values), make_seed(random_state)
+    return Estimate(mean, replicate_means(strata, seed=seed, n_bootstrap=n_bootstrap, n_jobs=n_jobs), level)
+
+
+def modified_uplift_curve(
+    y: Any,
+    score: Any,
+    treatment: Any = None,
+    *,
+    propensity: Any = None,
+    response: Any = None,
+    sample_weight: Any = None,
+    control: Any = None,
+    interval: float | None = None,
+    n_bootstrap: int = 200,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Curve:
+    r"""The mean outcome when only a share of the people is treated, each with the arm that is best for them.
+
+    Rows are ranked by the largest of their scores. At share x, the top x get the arm of that score and the rest control:
+
+    .. math:: \frac1n \Big( \sum_{\text{top } x} \frac{y_i}{p_{t_i}} 1[t_i = \text{best}_i]
+              + \sum_{\text{rest}} \frac{y_i}{p_0} 1[t_i = 0] \Big)
+
+    It starts at the mean outcome of control, and its height at 1 is the :func:`expected_response` of treating everybody.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Outcome; or a packed target, and then no treatment.
+    score : array-like of shape (n,) or (n, K)
+        Predicted uplift of every arm.
+    treatment : array-like of shape (n,), optional
+        Arm labels.
+    propensity, response
+        As in :func:`policy_value`; without a response the curve is the plain inverse propensity one above, with it doubly
+        robust.
+    sample_weight, control, interval, n_bootstrap, random_state, n_jobs
+        As in :func:`uplift_curve`.
+
+    Returns
+    -------
+    Curve
+
+    References
+    ----------
+    Zhao, Fang, Simchi-Levi, "A practically competitive and provably consistent algorithm for uplift modeling", 2017,
+    section III-C.
+
+    Examples
+    --------
+    >>> from upturn.metrics import modified_uplift_curve
+    >>> modified_uplift_curve([1, 0, 0, 1], [4, 3, 2, 1], [1, 0, 1, 0]).y
+    array([0.5, 1. , 1. , 1. , 0.5])
+    """
+    level = None if interval is None else check_level(interval)
+    target, scores = read_ranked(y, score, treatment, sample_weight, control)
+    zero = np.zeros((len(target.y), target.n_arms + 1))
+    values = _dr_values(target, propensity, zero if response is None else response)
+    best = scores.argmax(axis=1)
+    rows = np.arange(len(best))
+    gain = values[rows, best + 1] - values[:, 0]
+    ranked = rank_one_group(gain, scores[rows, best], target.weight)
+    base = float(np.average(values[:, 0], weights=target.weight))
+    table = ranked.table
+    curve = Curve(table[:, W1] / table[-1, W1], base + table[:, S1] / table[-1, W1])
+    if level is None:
+        return curve
+    # A height is the mean of control's value over everybody plus that of the gain over the top: the same replicates of
+    # both, added.
+    options: dict[str, Any] = {"seed": make_seed(random_state), "n_bootstrap": n_bootstrap, "n_jobs": n_jobs}
+    bases = replicate_means(Strata.of_values(target, values[:, 0]), **options)
+    statistic, judged = Statistic(_gain_heights, shares=GRID), Judged([ranked], np.ones(1))
+    gains = replicate([statistic], [judged], Strata.of_values(target, gain), **options)[0][0]
+    error = np.interp(curve.x, GRID, (bases[:, None] + gains).std(axis=0, ddof=1))
+    reach = float(ndtri(0.5 + level / 2)) * error
+    return Curve(curve.x, curve.y, curve.y - reach, curve.y + reach, level)
+
+
+def _gain_heights(sums: Floats, totals: Floats) -> Floats:
+    return np.asarray(sums[..., S1] / totals[..., None, W1])

@@ -1,0 +1,94 @@
+"""Gates for what only some metrics take: one group without arms, propensities, responses, recommendations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._target import Target, _read_labels, _read_outcome, _read_weight, _same_length, plain_label, read_score
+from upturn.metrics._ranked import Floats
+
+
+def read_group(y: Any, score: Any, sample_weight: Any) -> tuple[Floats, Floats, Floats | None]:
+    """Outcome, score and weight of one group."""
+    values = _read_outcome(y)
+    weight = None if sample_weight is None else _read_weight(sample_weight)
+    if weight is not None:
+        _same_length({"y": values, "sample_weight": weight})
+        if not weight.any():
+            raise ValueError("sample_weight is 0 for every row: some weight must be positive")
+    return values, read_score(score, len(values), 1)[:, 0], weight
+
+
+def read_recommended(recommended: Any, target: Target) -> NDArray[np.intp]:
+    """Recommended labels as arm codes."""
+    labels = _read_labels(recommended)
+    _same_length({"y": target.y, "recommended": labels})
+    found, inverse = np.unique(labels.astype(object) if labels.dtype.kind == "O" else labels, return_inverse=True)
+    codes = []
+    for label in found:
+        plain = bool(label) if labels.dtype.kind == "b" else plain_label(label)
+        if plain not in target.labels:
+            raise ValueError(
+                f"recommended holds {plain!r}, which is not an arm of the experiment: treatment has the labels "
+                f"{target.labels!r}; recommend one of them for each row, as model.recommend(X) does"
+            )
+        codes.append(target.labels.index(plain))
+    return np.asarray(codes, dtype=np.intp)[inverse]
+
+
+def read_propensity(propensity: Any, target: Target) -> Floats:
+    """Chance of every arm in every row, (n, 1 + K) with control first, or (1, 1 + K) where it is the same for all.
+
+    None takes the arms' shares of the rows. A mapping gives each label its chance, an array of shape (n,) the chance of
+    the one treatment arm, a matrix all of them.
+    """
+    n, n_labels = len(target.y), target.n_arms + 1
+    if propensity is None:
+        share = np.bincount(target.arm, weights=target.weight, minlength=n_labels)
+        return np.asarray(share / share.sum())[None, :]
+    if isinstance(propensity, Mapping):
+        absent = [label for label in target.labels if label not in propensity]
+        if absent:
+            raise ValueError(
+                f"propensity has no entry for {absent!r}: give the chance of every label, control included"
+            )
+        chance = np.array([[float(propensity[label]) for label in target.labels]])
+    else:
+        values = np.asarray(propensity, dtype=np.float64)
+        if values.ndim == 0:
+            values = values[None]
+        chance = np.column_stack([1 - values, values]) if values.ndim == 1 and target.n_arms == 1 else values
+        if chance.ndim != 2 or chance.shape[1] != n_labels or chance.shape[0] not in (1, n):
+            expected = (
+                f"({n},) with the chance of the treatment, or ({n}, 2)" if n_labels == 2 else f"({n}, {n_labels})"
+            )
+            raise ValueError(
+                f"propensity has shape {values.shape}: expected {expected} with the chance of every arm, control first, or a "
+                "mapping from label to chance"
+            )
+    if not (np.isfinite(chance).all() and (chance > 0).all() and (chance <= 1).all()):
+        raise ValueError(
+            f"propensity runs from {np.min(chance):g} to {np.max(chance):g}: every chance must be above 0 and at most 1, or "
+            "some rows could never have been seen under an arm; drop or clip them"
+        )
+    if not np.allclose(chance.sum(axis=1), 1, atol=1e-6):
+        raise ValueError("the chances of a row do not add up to 1: give the chance of every arm, control first")
+    return np.asarray(chance)
+
+
+def read_response(response: Any, target: Target) -> Floats:
+    """Expected outcomes of every row under every arm, (n, 1 + K) with control first."""
+    values = np.asarray(response, dtype=np.float64)
+    expected = (len(target.y), target.n_arms + 1)
+    if values.shape != expected:
+        raise ValueError(
+            f"response has shape {values.shape}: expected {expected}, the outcome expected of every row under control and "
+            "under each arm, as model.predict_response(X) gives it"
+        )
+    if not np.isfinite(values).all():
+        raise ValueError("response holds NaN or infinite values: every expected outcome must be finite")
+    return values

@@ -1,0 +1,311 @@
+"""Models compared on repeated splits, as the papers do: the same splits for all, paired statistics, resumable."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from upturn._run import run_parallel
+from upturn._splitters import RepeatedUpliftSplit
+from upturn._target import Target, decode, pack, read_target
+from upturn.metrics import Curve, Table, average_curves, uplift_curve
+from upturn.model_selection._scorers import UpliftScorer, uplift_scorer
+
+Floats = NDArray[np.float64]
+
+_GRID = 101
+
+
+def signed_rank_test(differences: Any) -> float:
+    """Exact two-sided p-value of Wilcoxon's signed-rank test.
+
+    Under the hypothesis that a difference is as likely to be positive as negative, all 2^n patterns of signs are equally
+    likely, and the p-value is the share of them whose rank sum is at least as far from its mean. Equal sizes share their
+    mean rank, zeros are left out, and the distribution is counted, not approximated.
+
+    Parameters
+    ----------
+    differences : array-like of shape (n,)
+        Paired differences, such as the AUUC of two models fold by fold.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Wilcoxon, "Individual comparisons by ranking methods", 1945.
+
+    Examples
+    --------
+    >>> from upturn.model_selection import signed_rank_test
+    >>> signed_rank_test(range(1, 11)) == 2 / 2**10
+    True
+    """
+    values = np.asarray(differences, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError("differences hold NaN or infinite values: leave those folds out")
+    values = values[values != 0]
+    if len(values) == 0:
+        return 1.0
+    _, place, count = np.unique(np.abs(values), return_inverse=True, return_counts=True)
+    ends = np.cumsum(count)
+    doubled = (2 * ends - count + 1)[place]  # twice the mean rank of each value, a whole number
+    ways = np.zeros(int(doubled.sum()) + 1)
+    ways[0] = 1.0
+    for rank in doubled:  # each rank goes to either side
+        ways[rank:] = (ways[rank:] + ways[: len(ways) - rank]) / 2
+        ways[:rank] /= 2
+    total = int(doubled.sum())
+    seen = int(doubled[values > 0].sum())
+    far = np.abs(2 * np.arange(total + 1) - total) >= abs(2 * seen - total)
+    return float(min(1.0, ways[far].sum()))
+
+
+class ModelComparison(Mapping[str, Floats]):
+    """What :func:`compare_models` found; ``comparison["model"]`` holds that model's score on every split.
+
+    Attributes
+    ----------
+    reference : str
+        The model the others are compared with.
+    metric : str
+        What was measured.
+    curves : dict from str to Curve
+        Uplift curves of the test parts, averaged over splits; empty for several arms.
+    """
+
+    def __init__(
+        self, scores: dict[str, Floats], reference: str, metric: str, curves: dict[str, Curve], test_share: float
+    ) -> None:
+        self._scores, self.reference, self.metric, self.curves = scores, reference, metric, curves
+        self._ratio = test_share / (1 - test_share)
+
+    def __getitem__(self, model: str) -> Floats:
+        return self._scores[model]
+
+    def __iter__(self) -> Any:
+        return iter(self._scores)
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    def table(self) -> Table:
+        """One row per model: mean and sd over splits, and the paired difference from the reference.
+
+        ``mark`` is ``*`` where the mean difference is larger than one standard deviation of the difference over splits
+        and ``**`` where it is larger than two, as in Table 6.4.1 of Zaniewicz (2018). ``wins`` counts the splits on which
+        the model beat the reference. ``p_signed_rank`` is the exact Wilcoxon test over splits. Splits share rows, which
+        makes it too sure when they overlap; ``p_corrected`` is the t-test corrected for that (Nadeau and Bengio, 2003).
+        """
+        base = self[self.reference]
+        columns: dict[str, list[Any]] = {
+            name: [] for name in ("model", "mean", "sd", "difference", "mark", "wins", "p_signed_rank", "p_corrected")
+        }
+        for model, scores in self.items():
+            d = scores - base
+            mean, sd, n = float(d.mean()), float(d.std(ddof=1)) if len(d) > 1 else np.nan, len(d)
+            same = model == self.reference
+            mark = "" if same or not sd > 0 else "**" if abs(mean) > 2 * sd else "*" if abs(mean) > sd else ""
+            t = mean / (sd * np.sqrt(1 / n + self._ratio)) if sd > 0 else np.nan
+            row = {
+                "model": model,
+                "mean": float(scores.mean()),
+                "sd": float(scores.std(ddof=1)) if n > 1 else np.nan,
+                "difference": np.nan if same else mean,
+                "mark": mark,
+                "wins": int((d > 0).sum()),
+                "p_signed_rank": np.nan if same else signed_rank_test(d),
+                "p_corrected": np.nan if same or np.isnan(t) else float(2 * stdtr(n - 1, -abs(t))),
+            }
+            for name, value in row.items():
+                columns[name].append(value)
+        return Table(
+            columns,
+            title=f"{self.metric} over {len(base)} splits, against {self.reference!r}",
+            notes=["* and **: mean difference above one and two standard deviations over splits"],
+            formats=dict.fromkeys(("mean", "sd", "difference", "p_signed_rank", "p_corrected"), _number),
+        )
+
+    def to_frame(self) -> Any:
+        """The table as a pandas frame."""
+        return self.table().to_frame()
+
+    def __repr__(self) -> str:
+        return repr(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+
+def _number(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.4f}"
+
+
+def compare_models(
+    models: Mapping[str, Any],
+    X: Any,
+    y: Any,
+    treatment: Any = None,
+    sample_weight: Any = None,
+    *,
+    cv: Any = None,
+    scoring: str | UpliftScorer = "auuc",
+    reference: str | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    random_state: Any = None,
+) -> ModelComparison:
+    """Fit and judge several models on the same repeated splits.
+
+    Parameters
+    ----------
+    models : mapping from name to estimator
+        Unfitted models; a clone of each is fitted on every training part.
+    X, y, treatment, sample_weight
+        The experiment; no treatment when ``y`` is packed.
+    cv : splitter, optional
+        By default :class:`RepeatedUpliftSplit` with ten random 80/20 splits; the papers take 128 or 256. Any splitter whose
+        ``split(X, y)`` takes a packed target, such as :class:`UpliftKFold`.
+    scoring : str or scorer
+        A metric of :func:`uplift_scorer`, or a scorer.
+    reference : str, optional
+        The model the others are compared with; by default the first.
+    resume : path, optional
+        A file to which every result is added as it is found, one line of JSON each. Run again after an interruption, what
+        the file holds is not computed again; results of other data, splits, parameters or metrics in it are left alone.
+        Give ``random_state`` (or a seeded ``cv``), or the splits are others each time.
+    n_jobs : int, optional
+        Threads over models and splits; the result does not depend on it.
+    verbose : int
+        A progress bar when 1.
+    random_state : int, RandomState or None
+        Seed of the default splits.
+
+    Returns
+    -------
+    ModelComparison
+
+    References
+    ----------
+    Zaniewicz, "Support Vector Machines for Uplift Modeling", 2018, section 6.4.
+    Nadeau, Bengio, "Inference for the generalization error", 2003.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from upturn.meta import ClassTransformation
+    >>> from upturn.model_selection import compare_models
+    >>> rng = np.random.default_rng(0)
+    >>> X, treatment = rng.normal(size=(600, 2)), rng.integers(0, 2, 600)
+    >>> y = rng.random(600) < 0.5 + 0.3 * treatment * np.sign(X[:, 0])
+    >>> models = {"plain": ClassTransformation(), "heavily shrunk": ClassTransformation(LogisticRegression(C=1e-6))}
+    >>> compare_models(models, X, y, treatment, random_state=0)["plain"].shape
+    (10,)
+    """
+    if not models:
+        raise ValueError("models is empty: expected a mapping from names to estimators, as {'forest': UpliftForest()}")
+    reference = next(iter(models)) if reference is None else reference
+    if reference not in models:
+        raise ValueError(f"reference={reference!r} is not among the models {list(models)!r}")
+    target = read_target(y, treatment, sample_weight, any_control=True)
+    packed = pack(target.y, decode(target.labels, target.arm), target.weight) if treatment is not None else y
+    if treatment is None and sample_weight is not None:
+        raise ValueError("y is packed: put the weights into it, as pack(y, treatment, sample_weight)")
+    splitter = RepeatedUpliftSplit(10, random_state=random_state) if cv is None else cv
+    splits = list(splitter.split(X, packed))
+    scorer = uplift_scorer(scoring) if isinstance(scoring, str) else scoring
+    journal = _Journal(resume, target, scorer)
+
+    def run(job: tuple[str, int]) -> dict[str, Any]:
+        name, number = job
+        train, test = splits[number]
+        known = journal.find(name, models[name], train, test)
+        if known is not None:
+            return known
+        model = clone(models[name]).fit(_safe_indexing(X, train), packed[train])
+        held_out, y_test = _safe_indexing(X, test), packed[test]
+        found: dict[str, Any] = {"score": float(scorer(model, held_out, y_test))}
+        if target.n_arms == 1:
+            curve = uplift_curve(y_test, model.predict(held_out), control=getattr(model, "control_", None))
+            found["curve"] = curve(np.linspace(0, 1, _GRID)).tolist()
+        journal.add(name, models[name], train, test, found)
+        return found
+
+    jobs = [(name, number) for number in range(len(splits)) for name in models]
+    found = dict(zip(jobs, run_parallel(run, jobs, n_jobs=n_jobs, verbose=verbose, description="models"), strict=True))
+    numbers = range(len(splits))
+    scores = {name: np.array([found[name, number]["score"] for number in numbers]) for name in models}
+    curves = {}
+    if target.n_arms == 1:
+        x = np.linspace(0, 1, _GRID)
+        for name in models:
+            drawn = [Curve(x, np.array(found[name, number]["curve"])) for number in numbers]
+            curves[name] = average_curves(drawn, _GRID, level=0.68 if len(drawn) > 1 else None)
+    share = float(np.mean([len(test) / (len(train) + len(test)) for train, test in splits]))
+    return ModelComparison(
+        scores, reference, scorer.metric if isinstance(scorer, UpliftScorer) else "score", curves, share
+    )
+
+
+class _Journal:
+    """Results in a file, one JSON line each, found again by what made them."""
+
+    def __init__(self, path: str | os.PathLike[str] | None, target: Target, scorer: Any) -> None:
+        self._path = None if path is None else Path(path)
+        self._lock, self._known = threading.Lock(), dict[str, Any]()
+        if self._path is None:
+            return
+        weight = b"" if target.weight is None else target.weight.tobytes()
+        self._data = f"{_hash(target.y.tobytes(), target.arm.tobytes(), weight)} {scorer!r}"
+        if self._path.exists():
+            for line in self._path.read_text(encoding="utf-8").splitlines():
+                try:
+                    entry = json.loads(line)
+                    self._known[entry["key"]] = entry["found"]
+                except (ValueError, KeyError, TypeError):
+                    continue  # a line cut short by the interruption
+
+    def _key(self, name: str, model: Any, train: Sequence[int], test: Sequence[int]) -> str:
+        rows = _hash(np.asarray(train).tobytes(), b"|", np.asarray(test).tobytes())
+        return f"{name} {_hash(repr(model).encode())} {self._data} {rows}"
+
+    def find(self, name: str, model: Any, train: Any, test: Any) -> dict[str, Any] | None:
+        """What was found before, or None."""
+        return None if self._path is None else self._known.get(self._key(name, model, train, test))
+
+    def add(self, name: str, model: Any, train: Any, test: Any, found: dict[str, Any]) -> None:
+        """Keep a result, at once."""
+        if self._path is None:
+            return
+        line = json.dumps({"key": self._key(name, model, train, test), "found": found})
+        with self._lock, self._path.open("a", encoding="utf-8") as file:
+            if file.tell() and not self._ends_a_line():
+                file.write("\n")
+            file.write(line + "\n")
+
+    def _ends_a_line(self) -> bool:
+        assert self._path is not None
+        with self._path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) == b"\n"
+
+
+def _hash(*parts: bytes) -> str:
+    value = 0
+    for part in parts:
+        value = zlib.crc32(part, value)
+    return f"{value:08x}"

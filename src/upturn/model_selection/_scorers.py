@@ -1,0 +1,93 @@
+"""Scorers: every metric in the form that GridSearchCV and its kin call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from sklearn.utils._metadata_requests import _MetadataRequester
+
+from upturn import metrics
+
+# What a metric judges: the scores of ``predict``, or the labels of ``recommend``.
+_SCORES: dict[str, Callable[..., float]] = {
+    "auuc": metrics.auuc,
+    "qini": metrics.qini,
+    "autoc": metrics.autoc,
+    "uplift_at": metrics.uplift_at,
+    "auu": metrics.auu,
+}
+_LABELS: dict[str, Callable[..., float]] = {
+    "expected_response": metrics.expected_response,
+    "policy_value": metrics.policy_value,
+}
+
+
+class UpliftScorer(_MetadataRequester):  # type: ignore[misc]
+    """A metric that scikit-learn's searches call as ``scorer(model, X, y)``; larger is better.
+
+    Made by :func:`uplift_scorer`. ``y`` is a packed target, or plain with ``treatment`` when metadata routing is on.
+    """
+
+    __metadata_request__score: ClassVar = {"treatment": True, "sample_weight": True}
+
+    def __init__(self, metric: str, options: dict[str, Any]) -> None:
+        self.metric, self.options = metric, options
+
+    def __call__(self, estimator: Any, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> float:
+        """Judge a fitted model on X and y."""
+        control = self.options.get("control", _control_of(estimator))
+        options = {**self.options, "control": control, "sample_weight": sample_weight}
+        if self.metric in _LABELS:
+            return float(_LABELS[self.metric](y, estimator.recommend(X), treatment, **options))
+        return float(_SCORES[self.metric](y, estimator.predict(X), treatment, **options))
+
+    def score(self, estimator: Any, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> float:
+        """The same as calling it."""
+        return self(estimator, X, y, treatment, sample_weight)
+
+    def __repr__(self) -> str:
+        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        return f"uplift_scorer({self.metric!r}{options})"
+
+
+def _control_of(estimator: Any) -> Any:
+    """The control label of a fitted model, also of one at the end of a pipeline."""
+    return getattr(getattr(estimator, "steps", [(None, estimator)])[-1][1], "control_", None)
+
+
+def uplift_scorer(metric: str = "auuc", **options: Any) -> UpliftScorer:
+    """A scorer for ``scoring=`` of GridSearchCV, cross_val_score, permutation_importance and their kin.
+
+    Parameters
+    ----------
+    metric : str
+        "auuc", "qini", "autoc", "uplift_at" or "auu", which judge ``predict``, or "expected_response" or "policy_value",
+        which judge ``recommend``.
+    **options
+        Keywords of the metric, such as ``k=0.1`` for "uplift_at" or ``convention="sklift"``.
+
+    Returns
+    -------
+    UpliftScorer
+
+    Examples
+    --------
+    >>> import numpy as np, upturn as up
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from upturn.meta import ClassTransformation
+    >>> from upturn.model_selection import UpliftKFold, uplift_scorer
+    >>> rng = np.random.default_rng(0)
+    >>> X, treatment = rng.normal(size=(900, 2)), rng.integers(0, 2, 900)
+    >>> y = rng.random(900) < 0.5 + 0.3 * treatment * np.sign(X[:, 0])
+    >>> scoring = uplift_scorer("uplift_at", k=0.25)
+    >>> folds = UpliftKFold(3, random_state=0)
+    >>> cross_val_score(ClassTransformation(), X, up.pack(y, treatment), cv=folds, scoring=scoring).mean() > 0.2
+    np.True_
+    """
+    known = [*_SCORES, *_LABELS]
+    if metric not in known:
+        raise ValueError(f"metric={metric!r}: expected one of {', '.join(known)}")
+    if "interval" in options:
+        raise ValueError("a scorer gives a plain number: leave interval out")
+    return UpliftScorer(metric, options)

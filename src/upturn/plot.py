@@ -1,0 +1,323 @@
+"""Pictures: one function each. They draw on the axes you pass, or make some, and return them.
+
+matplotlib is needed (the extra ``[plot]``) and is imported when a picture is drawn. Colours are those of Okabe and Ito,
+which people with any colour vision tell apart; lines differ in style too, so the pictures survive a grey printer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from upturn import metrics
+from upturn._target import read_score, read_target
+from upturn.metrics import Curve
+
+__all__ = [
+    "curves",
+    "deciles",
+    "lift_curves",
+    "modified_uplift_curves",
+    "qini_curves",
+    "score_distributions",
+    "toc_curves",
+    "uplift_curves",
+]
+
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+STYLES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2))]
+_GREY = "#666666"
+_MOST_POINTS = 2000
+
+
+def _axes(ax: Any) -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError("pictures need matplotlib: pip install 'upturn[plot]'") from None
+    if ax is not None:
+        return ax
+    return plt.subplots(figsize=(6, 4), layout="constrained")[1]
+
+
+def _named(scores: Any) -> Mapping[str, Any]:
+    return scores if isinstance(scores, Mapping) else {"model": scores}
+
+
+def _tidy(ax: Any) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(color="#dddddd", linewidth=0.6)
+    ax.set_axisbelow(True)
+
+
+def _legend(ax: Any) -> None:
+    ax.legend(frameon=False, handlelength=2.8)
+
+
+def _thin(curve: Curve) -> Curve:
+    """No more points than can be seen."""
+    if len(curve.x) <= _MOST_POINTS:
+        return curve
+    keep = np.unique(np.linspace(0, len(curve.x) - 1, _MOST_POINTS).astype(int))
+    low, high = (None if side is None else side[keep] for side in (curve.low, curve.high))
+    return Curve(curve.x[keep], curve.y[keep], low, high, curve.level)
+
+
+def curves(
+    drawn: Mapping[str, Curve],
+    *,
+    random: str | None = "diagonal",
+    scale: float = 1.0,
+    ax: Any = None,
+    xlabel: str = "share of the population treated (%)",
+    ylabel: str = "",
+    title: str = "",
+) -> Any:
+    """Draw curves you already have, such as averages over splits, with their bands.
+
+    Parameters
+    ----------
+    drawn : mapping from name to Curve
+        The curves.
+    random : {"diagonal", "zero", None}
+        The line of random targeting: from the common start to the common end, 0, or none.
+    scale : float
+        What heights are multiplied with, such as 1000 for "per 1,000 people".
+    ax : matplotlib axes, optional
+        Where to draw; made when not given.
+    xlabel, ylabel, title : str
+        Texts.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    ax = _axes(ax)
+    for j, (name, whole) in enumerate(drawn.items()):
+        curve, colour = _thin(whole), COLOURS[j % len(COLOURS)]
+        if curve.low is not None and curve.high is not None:
+            ax.fill_between(100 * curve.x, scale * curve.low, scale * curve.high, color=colour, alpha=0.15, linewidth=0)
+        ax.plot(
+            100 * curve.x, scale * curve.y, color=colour, linestyle=STYLES[j % len(STYLES)], linewidth=1.8, label=name
+        )
+    if random is not None:
+        first = next(iter(drawn.values()))
+        ends = [0, 0] if random == "zero" else [scale * first.y[0], scale * first.y[-1]]
+        ax.plot([0, 100], ends, color=_GREY, linewidth=1.2, label="random", linestyle=(0, (2, 2)))
+    ax.set(xlabel=xlabel, ylabel=ylabel, title=title, xlim=(0, 100))
+    _tidy(ax)
+    _legend(ax)
+    return ax
+
+
+def _ranked(
+    make: Any, y: Any, scores: Any, treatment: Any, interval: float | None, options: dict[str, Any]
+) -> dict[str, Curve]:
+    return {name: make(y, score, treatment, interval=interval, **options) for name, score in _named(scores).items()}
+
+
+def uplift_curves(
+    y: Any, scores: Any, treatment: Any = None, *, interval: float | None = 0.95, ax: Any = None, **options: Any
+) -> Any:
+    """Uplift curves of one or several models with bands and the line of random targeting.
+
+    Parameters
+    ----------
+    y, treatment
+        As in :func:`upturn.metrics.uplift_curve`.
+    scores : array-like, or mapping from name to array-like
+        The scores of one model, or of several by name.
+    interval : float or None
+        Confidence level of the bands; None draws none.
+    ax : matplotlib axes, optional
+        Where to draw; made when not given.
+    **options
+        Further keywords of :func:`upturn.metrics.uplift_curve`.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    drawn = _ranked(metrics.uplift_curve, y, scores, treatment, interval, options)
+    return curves(drawn, scale=1000, ax=ax, ylabel="gain per 1,000 people", title=_title("Uplift curve", interval))
+
+
+def qini_curves(
+    y: Any, scores: Any, treatment: Any = None, *, interval: float | None = 0.95, ax: Any = None, **options: Any
+) -> Any:
+    """Qini curves; arguments as in :func:`uplift_curves`, options of :func:`upturn.metrics.qini_curve`."""
+    drawn = _ranked(metrics.qini_curve, y, scores, treatment, interval, options)
+    return curves(drawn, scale=1000, ax=ax, ylabel="gain per 1,000 people", title=_title("Qini curve", interval))
+
+
+def toc_curves(
+    y: Any, scores: Any, treatment: Any = None, *, interval: float | None = 0.95, ax: Any = None, **options: Any
+) -> Any:
+    """TOC curves; arguments as in :func:`uplift_curves`, options of :func:`upturn.metrics.toc_curve`.
+
+    The first two percent are left out: the curve is very noisy where it averages over a few people.
+    """
+    drawn = {
+        name: _from(curve, 0.02)
+        for name, curve in _ranked(metrics.toc_curve, y, scores, treatment, interval, options).items()
+    }
+    title = _title("Targeting operator characteristic", interval)
+    label = "effect above average, per 1,000 people"
+    return curves(drawn, random="zero", scale=1000, ax=ax, ylabel=label, title=title)
+
+
+def _from(curve: Curve, share: float) -> Curve:
+    """The part of a curve beyond a share."""
+    keep = curve.x >= share
+    low, high = (None if side is None else side[keep] for side in (curve.low, curve.high))
+    return Curve(curve.x[keep], curve.y[keep], low, high, curve.level)
+
+
+def modified_uplift_curves(
+    y: Any, scores: Any, treatment: Any = None, *, interval: float | None = 0.95, ax: Any = None, **options: Any
+) -> Any:
+    """Modified uplift curves; arguments as in :func:`uplift_curves`, with a column of scores for each of several arms.
+
+    The dashed level is the mean outcome of control, which every curve starts from.
+    """
+    drawn = _ranked(metrics.modified_uplift_curve, y, scores, treatment, interval, options)
+    title = _title("Modified uplift curve", interval)
+    ax = curves(drawn, random=None, ax=ax, ylabel="expected outcome per person", title=title)
+    start = next(iter(drawn.values())).y[0]
+    ax.axhline(start, color=_GREY, linewidth=1.2, linestyle=(0, (2, 2)), label="nobody treated")
+    _legend(ax)
+    return ax
+
+
+def lift_curves(
+    y: Any, score: Any, treatment: Any = None, *, sample_weight: Any = None, control: Any = None, ax: Any = None
+) -> Any:
+    """Lift curves of the treated and of control, whose difference is the uplift curve.
+
+    Parameters
+    ----------
+    y, score, treatment, sample_weight, control
+        As in :func:`upturn.metrics.uplift_curve`, one arm and control.
+    ax : matplotlib axes, optional
+        Where to draw; made when not given.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    target = read_target(y, treatment, sample_weight, control=control)
+    values = read_score(score, len(target.y), 1)[:, 0]
+    drawn = {}
+    for code in (1, 0):
+        mine = target.arm == code
+        weight = None if target.weight is None else target.weight[mine]
+        curve = metrics.lift_curve(target.y[mine], values[mine], sample_weight=weight)
+        size = float(mine.sum() if weight is None else weight.sum())
+        name = "control" if code == 0 else "treated"
+        label = target.labels[code]
+        drawn[name if str(label) in (name, "0", "1") else f"{name} ({label})"] = Curve(curve.x, curve.y / size)
+    ax = curves(drawn, random=None, scale=1000, ax=ax, xlabel="share of the arm, best scores first (%)",
+                ylabel="outcome per 1,000 people of the arm", title="Lift curves")  # fmt: skip
+    for j, curve in enumerate(drawn.values()):
+        ax.plot([0, 100], [0, 1000 * curve.y[-1]], color=COLOURS[j], linewidth=0.9, linestyle=(0, (2, 2)))
+    return ax
+
+
+def deciles(
+    y: Any,
+    score: Any,
+    treatment: Any = None,
+    *,
+    n_bins: int = 10,
+    interval: float = 0.95,
+    ax: Any = None,
+    **options: Any,
+) -> Any:
+    """Observed effect in tenths of the ranking, with intervals, beside what the model predicted.
+
+    Parameters
+    ----------
+    y, score, treatment
+        As in :func:`upturn.metrics.decile_table`.
+    n_bins : int
+        Number of bins.
+    interval : float
+        Confidence level.
+    ax : matplotlib axes, optional
+        Where to draw; made when not given.
+    **options
+        Further keywords of :func:`upturn.metrics.decile_table`.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    ax = _axes(ax)
+    table = metrics.decile_table(y, score, treatment, n_bins=n_bins, interval=interval, **options)
+    x, observed = table["bin"], 1000 * table["observed"]
+    reach = 1000 * (table["high"] - table["low"]) / 2
+    ax.bar(x, observed, color="#D6EAF8", edgecolor=COLOURS[0], width=0.75, label=f"observed, {interval:.0%} interval")
+    ax.errorbar(x, observed, reach, fmt="none", ecolor="#333333", elinewidth=1.1, capsize=3)
+    ax.plot(x, 1000 * table["predicted"], color=COLOURS[1], marker="o", markersize=5, linestyle="--", label="predicted")
+    ax.axhline(0, color="#333333", linewidth=0.9)
+    ax.set(
+        xlabel="tenth of the ranking, best scores first" if n_bins == 10 else "bin of the ranking, best scores first",
+        ylabel="effect per 1,000 people",
+        title="Effect by rank",
+        xticks=x,
+    )
+    _tidy(ax)
+    ax.grid(visible=False, axis="x")
+    _legend(ax)
+    return ax
+
+
+def score_distributions(score: Any, treatment: Any, *, control: Any = None, bins: int = 40, ax: Any = None) -> Any:
+    """Distribution of the scores in every arm: in a randomised experiment they must look alike.
+
+    Parameters
+    ----------
+    score : array-like of shape (n,)
+        Predicted uplift.
+    treatment : array-like of shape (n,)
+        Arm labels.
+    control : label, optional
+        Which label is control, when its name does not tell.
+    bins : int
+        Number of bins.
+    ax : matplotlib axes, optional
+        Where to draw; made when not given.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    ax = _axes(ax)
+    values = read_score(score, len(np.asarray(treatment)), 1)[:, 0]
+    target = read_target(np.zeros(len(values)), treatment, control=control)
+    edges = np.histogram_bin_edges(values, bins)
+    for code, label in enumerate(target.labels):
+        mine = values[target.arm == code]
+        heights = np.histogram(mine, edges)[0] / len(mine) * 100
+        name = f"{label} ({len(mine):,} rows)"
+        ax.stairs(
+            heights,
+            edges,
+            color=COLOURS[code % len(COLOURS)],
+            linestyle=STYLES[code % len(STYLES)],
+            linewidth=1.7,
+            label=name,
+        )
+        if code == 0:
+            ax.stairs(heights, edges, color=COLOURS[0], fill=True, alpha=0.12)
+    ax.set(xlabel="score", ylabel="share of the arm (%)", title="Scores by arm", xlim=(edges[0], edges[-1]))
+    ax.set_ylim(0, 1.25 * ax.get_ylim()[1])  # room for the legend
+    _tidy(ax)
+    _legend(ax)
+    return ax
+
+
+def _title(name: str, interval: float | None) -> str:
+    return name if interval is None else f"{name}, {interval:.0%} bands"

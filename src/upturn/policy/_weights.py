@@ -1,0 +1,264 @@
+"""Inverse probability of treatment weights, and whether the arms overlap."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
+
+from upturn._encode import LinearEncoder
+from upturn._nuisance import PropensitySpec, crossfit_propensity, fit_propensity, make_folds
+from upturn._run import make_seed
+from upturn._table import read_table
+from upturn._target import Label, read_target
+from upturn.base import Experiment
+from upturn.metrics import Table
+
+
+@dataclass(frozen=True, repr=False)
+class Overlap:
+    """How comparable the arms of a study are. Made by :func:`overlap`.
+
+    Attributes
+    ----------
+    propensity : array of shape (n, 1 + K)
+        Probability of control and of every arm, after clipping.
+    weights : array of shape (n,)
+        1 over the probability of the arm each row was in.
+    arm : array of shape (n,)
+        The arm of every row as a number, control being 0.
+    labels : list
+        Labels of control and the arms.
+    auc : float
+        How well the features tell treated rows from control, by area under the ROC curve; 0.5 in a randomised
+        experiment (estimated on the rows of the fit, a little more).
+    n_clipped : int
+        Rows whose propensity was clipped.
+    arms : Table
+        Per arm: rows, smallest and largest probability of that arm among all rows, rows of the arm whose probability is
+        below 0.05, largest weight, and effective sample size (Σw)²/Σw².
+    balance : Table
+        Per column: the largest standardised difference of means between an arm and control, before and after weighting.
+    """
+
+    propensity: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    arm: NDArray[np.uint8]
+    labels: list[Label]
+    auc: float
+    n_clipped: int
+    arms: Table
+    balance: Table
+
+    def to_frame(self) -> Any:
+        """The table of arms as a pandas data frame."""
+        return self.arms.to_frame()
+
+    def __repr__(self) -> str:
+        before, after = self.balance["before"], self.balance["after"]
+        return (
+            f"{self.arms!r}\narea under the ROC curve of the propensity: {self.auc:.3f}; {self.n_clipped:,} row(s) clipped\n"
+            f"largest standardised difference of means: {np.abs(before).max():.3f} before weighting, {np.abs(after).max():.3f} after"
+        )
+
+
+def overlap(
+    X: Any,
+    treatment: Any,
+    *,
+    estimator: PropensitySpec = None,
+    clip: float = 0.0,
+    stabilize: bool = False,
+    cv: Any = None,
+    sample_weight: Any = None,
+    control: Label | None = None,
+    random_state: Any = 0,
+) -> Overlap:
+    """Estimate the probability of every arm, weight rows by its inverse, and say how far the arms overlap.
+
+    Parameters
+    ----------
+    X : table of shape (n, p)
+        What the assignment may have depended on.
+    treatment : array of shape (n,)
+        Arm labels.
+    estimator : classifier, "share", number(s), column name(s) or None
+        By default logistic regression on the encoded table; any classifier; or known probabilities, as in
+        :class:`upturn.meta.DRLearner`.
+    clip : float
+        Keep probabilities at least this far from 0 and 1; 0 leaves them alone.
+    stabilize : bool
+        Whether to multiply weights by the share of their arm, which keeps their mean near 1.
+    cv : int, splitter or list of splits, optional
+        Estimate probabilities on other folds; by default on all rows, as the papers do.
+    sample_weight : array of shape (n,), optional
+        Weights of the rows; the result multiplies them.
+    control : label, optional
+        Which label is control, when its name does not tell.
+    random_state : int, RandomState, Generator or None
+        Seed of the folds.
+
+    Returns
+    -------
+    Overlap
+
+    References
+    ----------
+    Robins, Hernán, Brumback, "Marginal structural models and causal inference in epidemiology", 2000.
+    Zaniewicz, "Support Vector Machines for Uplift Modeling", 2018, section 6.5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upturn.policy import overlap
+    >>> X = np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]])
+    >>> found = overlap(X, [1, 0, 0, 1, 1, 0], estimator="share")
+    >>> found.weights
+    array([2., 2., 2., 2., 2., 2.])
+    """
+    matrix, schema = read_table(X)
+    target = read_target(np.zeros(len(matrix)), treatment, sample_weight, control=control)
+    data = Experiment(matrix, target.y, target.arm, target.weight, schema, target.n_arms)
+    if cv is None:
+        chance = fit_propensity(estimator, data).predict(matrix)
+    else:
+        chance = crossfit_propensity(estimator, data, make_folds(data, cv, make_seed(random_state)))
+    chance, n_clipped = _clip(chance, clip)
+    own = chance[np.arange(len(matrix)), target.arm]
+    if (own <= 0).any():
+        raise ValueError(
+            f"the probability of the arm it was in is 0 for {int((own <= 0).sum()):,} row(s), the first at row {int((own <= 0).argmax())}, whose "
+            "weight would be infinite: clip probabilities, as in clip=0.01, or use a smoother estimator"
+        )
+    sizes = np.bincount(target.arm, weights=target.weight, minlength=target.n_arms + 1)
+    share = sizes / sizes.sum() if stabilize else np.ones(target.n_arms + 1)
+    weights = data.weights * share[target.arm] / own
+    return Overlap(
+        propensity=chance,
+        weights=weights,
+        arm=target.arm,
+        labels=target.labels,
+        auc=_auc(chance, target.arm),
+        n_clipped=n_clipped,
+        arms=_arms_table(chance, weights, target.arm, target.labels),
+        balance=_balance(data, weights),
+    )
+
+
+def iptw_weights(
+    X: Any,
+    treatment: Any,
+    *,
+    estimator: PropensitySpec = None,
+    clip: float = 0.0,
+    stabilize: bool = False,
+    cv: Any = None,
+    sample_weight: Any = None,
+    control: Label | None = None,
+    random_state: Any = 0,
+) -> NDArray[np.float64]:
+    r"""Inverse probability of treatment weights: pass them as ``sample_weight`` to undo a biased assignment.
+
+    .. math:: w_i = 1 / \hat P(T = T_i \mid X = X_i)
+
+    Clipping is off by default; where it is on, a warning says how many rows it changed. See :func:`overlap` for the
+    parameters, and for how much the weights can be trusted.
+
+    Parameters
+    ----------
+    X, treatment, estimator, clip, stabilize, cv, sample_weight, control, random_state
+        As in :func:`overlap`.
+
+    Returns
+    -------
+    array of shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upturn.policy import iptw_weights
+    >>> X = np.repeat([[0.0], [1.0]], 50, axis=0)
+    >>> treatment = np.r_[np.repeat([0, 1], [40, 10]), np.repeat([0, 1], [10, 40])]
+    >>> weights = iptw_weights(X, treatment)
+    >>> bool(weights[treatment == 1][:10].mean() > 4)  # treated although that was unlikely
+    True
+    """
+    found = overlap(
+        X, treatment, estimator=estimator, clip=clip, stabilize=stabilize, cv=cv, sample_weight=sample_weight,
+        control=control, random_state=random_state,
+    )  # fmt: skip
+    if found.n_clipped:
+        warnings.warn(
+            f"iptw_weights: the propensity of {found.n_clipped:,} of {len(found.weights):,} row(s) was within {clip:g} of 0 or 1 and was "
+            "set to that bound; such rows have hardly anybody to be compared with, see upturn.policy.overlap",
+            UserWarning,
+            stacklevel=2,
+        )
+    return found.weights
+
+
+def _clip(chance: NDArray[np.float64], clip: float) -> tuple[NDArray[np.float64], int]:
+    if not isinstance(clip, int | float) or isinstance(clip, bool) or not 0 <= clip < 0.5:
+        raise ValueError(f"clip={clip!r}: expected a number from 0 (no clipping) to below 0.5, such as 0.01")
+    if clip == 0:
+        return chance, 0
+    outside = (chance < clip) | (chance > 1 - clip)
+    return np.clip(chance, clip, 1 - clip), int(outside.any(axis=1).sum())
+
+
+def _auc(chance: NDArray[np.float64], arm: NDArray[np.uint8]) -> float:
+    return float(roc_auc_score(arm > 0, 1.0 - chance[:, 0]))
+
+
+def _arms_table(
+    chance: NDArray[np.float64], weights: NDArray[np.float64], arm: NDArray[np.uint8], labels: list[Label]
+) -> Table:
+    columns: dict[str, list[Any]] = {}
+    for code, label in enumerate(labels):
+        mine = arm == code
+        w = weights[mine]
+        line = {
+            "arm": str(label),
+            "rows": int(mine.sum()),
+            "smallest": float(chance[:, code].min()),
+            "largest": float(chance[:, code].max()),
+            "below 0.05": int((chance[mine, code] < 0.05).sum()),
+            "largest weight": float(w.max()),
+            "effective rows": float(w.sum() ** 2 / (w**2).sum()),
+        }
+        for key, value in line.items():
+            columns.setdefault(key, []).append(value)
+    return Table(columns)
+
+
+def _balance(data: Experiment, weights: NDArray[np.float64]) -> Table:
+    encoder = LinearEncoder.fit(data.X, data.schema, standardize=False)
+    features = encoder.transform(data.X)
+    columns: dict[str, Any] = {
+        "column": encoder.names(data.schema),
+        "before": _differences(features, data.weights, data.arm, data.n_arms),
+        "after": _differences(features, weights, data.arm, data.n_arms),
+    }
+    return Table(columns)
+
+
+def _differences(
+    features: NDArray[np.float64], weights: NDArray[np.float64], arm: NDArray[np.uint8], n_arms: int
+) -> NDArray[np.float64]:
+    """Of the arms' standardised differences of means from control, the largest per column, with its sign.
+
+    The unit is the unweighted standard deviation, averaged over the two arms, before and after weighting alike.
+    """
+    means = [weights[arm == k] @ features[arm == k] / weights[arm == k].sum() for k in range(n_arms + 1)]
+    spreads = [features[arm == k].var(axis=0) for k in range(n_arms + 1)]
+    found = []
+    for k in range(1, n_arms + 1):
+        unit = np.sqrt((spreads[0] + spreads[k]) / 2)
+        gap = means[k] - means[0]
+        found.append(np.divide(gap, unit, out=np.zeros_like(gap), where=unit > 0))
+    table = np.array(found)
+    return np.asarray(table[np.abs(table).argmax(axis=0), np.arange(table.shape[1])])

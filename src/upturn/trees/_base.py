@@ -1,0 +1,211 @@
+"""What single trees and forests share: parameters to rules, a binned experiment, prediction, export, saved state."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from upturn._table import Matrix
+from upturn.base import Experiment, UpliftEstimator
+from upturn.kernels.binning import MAX_BINS
+from upturn.kernels.criteria import ANY_WEIGHT, CRITERIA, CTS, NEEDS_RATES, Rules
+from upturn.trees import _export
+from upturn.trees._bins import Bins
+from upturn.trees._growth import Soil, compile_kernels, kept_histograms_fit
+from upturn.trees._nodes import Nodes
+
+_DEEPEST = 10_000  # "no limit"
+
+
+class TreeModel(UpliftEstimator):
+    """Base of the tree models: everything that follows from a table of nodes."""
+
+    # Parameters; a subclass that fixes one keeps it as a class attribute.
+    criterion: str
+    normalize: bool = True
+    laplace: bool = True
+    max_depth: int | None = None
+    min_samples_split: float = 2
+    min_samples_leaf: float = 1
+    min_samples_arm: Any = 0
+    max_features: Any = None
+    alpha: float = 0.0
+    pi: float = 0.0
+    n_reg: float = 0.0
+    min_gain: float | None = None
+    honest: bool = False
+    rho: float = 0.5
+    max_bins: int = MAX_BINS
+    n_jobs: int | None = None
+
+    bins_: Bins
+    nodes_: Nodes
+
+    # ------------------------------------------------------------------------------------------ fitting
+
+    def _soil(self, data: Experiment) -> tuple[Soil, float, float]:
+        """Bin an experiment and scale its outcome; return the lowest outcome and the span as well.
+
+        An outcome of two values is brought to 0 and 1, the larger one success: then rates are what trees compare.
+        """
+        self._check_parameters()
+        compile_kernels()
+        if data.weight is not None and (data.weight == 0.0).any():
+            data = data.take(data.weight > 0.0)
+        low, span = two_values(data.y)
+        if span == 0.0 and CRITERIA[self.criterion] in NEEDS_RATES:
+            raise ValueError(
+                f"criterion={self.criterion!r} compares success rates, and y holds more than two values: use "
+                "criterion='euclidean' or criterion='cts', which take any outcome"
+            )
+        n_levels = [None if levels is None else len(levels) for levels in data.schema.levels]
+        bins = Bins.learn(data.X, n_levels, data.weight, self.max_bins, self.n_jobs)
+        y = (data.y - low) / span if span > 0.0 else data.y
+        codes = bins.encode(data.X, self.n_jobs)
+        return Soil.prepare(bins, codes, data.arm, data.n_arms, y, data.weight), low, span
+
+    def _rules(self, soil: Soil, binary: bool, share: float = 1.0) -> Rules:
+        """Rules of the kernel from the parameters; a tree is shaped by a ``share`` of the rows."""
+        criterion = CRITERIA[self.criterion]
+        is_cts = criterion == CTS
+        n_features = soil.bins.n_features
+        max_features = self._count_features(n_features)
+        min_gain = self.min_gain if self.min_gain is not None else (-math.inf if is_cts else 0.0)
+        all_features = max_features == n_features and self.pi == 0.0
+        sqrt = isinstance(self.min_samples_arm, str)
+        min_arm = max(10.0, math.sqrt(share * soil.size.min())) if sqrt else float(self.min_samples_arm)
+        kept = kept_histograms_fit(len(soil), n_features, len(soil.mean), soil.layout.n_words)
+        return Rules(
+            criterion=criterion,
+            binary=binary,
+            normalize=bool(self.normalize),
+            laplace=1.0 if self.laplace and binary and not is_cts else 0.0,
+            min_split=float(self.min_samples_split),
+            n_reg=float(self.n_reg),
+            inherit_below=max(float(self.min_samples_split), ANY_WEIGHT) if is_cts else ANY_WEIGHT,
+            alpha=float(self.alpha),
+            min_leaf=float(self.min_samples_leaf),
+            min_arm=min_arm,
+            min_gain=float(min_gain),
+            max_depth=_DEEPEST if self.max_depth is None else int(self.max_depth),
+            max_features=max_features,
+            random_share=float(self.pi),
+            honest=bool(self.honest),
+            subtraction=all_features and kept,
+        )
+
+    def _keep(self, soil: Soil, nodes: Nodes, low: float, span: float) -> None:
+        if span > 0.0 and (low, span) != (0.0, 1.0):
+            nodes.value[:] = low + span * nodes.value
+        self.bins_, self.nodes_ = soil.bins, nodes
+
+    def _count_features(self, n_features: int) -> int:
+        wanted = self.max_features
+        if wanted is None:
+            return n_features
+        if wanted == "sqrt":
+            return max(1, math.isqrt(n_features))
+        if isinstance(wanted, int | np.integer) and not isinstance(wanted, bool) and wanted >= 1:
+            return min(int(wanted), n_features)
+        if isinstance(wanted, float) and 0.0 < wanted <= 1.0:
+            return max(1, round(wanted * n_features))
+        raise ValueError(
+            f"max_features={wanted!r}: expected None for all, 'sqrt', a number of features such as 5, or a share such as 0.5"
+        )
+
+    def _check_parameters(self) -> None:
+        if self.criterion not in CRITERIA:
+            raise ValueError(f"criterion={self.criterion!r}: expected one of {', '.join(map(repr, CRITERIA))}")
+        expect(self, "max_depth", "None or an integer of 0 or more", lambda v: v is None or (is_whole(v) and v >= 0))
+        for name in ("min_samples_split", "min_samples_leaf", "n_reg"):
+            expect(self, name, "a number of 0 or more", lambda v: is_number(v) and v >= 0)
+        expect(
+            self,
+            "min_samples_arm",
+            "'sqrt' or a number of 0 or more",
+            lambda v: (isinstance(v, str) and v == "sqrt") or (is_number(v) and v >= 0),
+        )
+        expect(self, "alpha", "a share of at least 0 and below 0.5", lambda v: is_number(v) and 0 <= v < 0.5)
+        expect(self, "pi", "a probability from 0 to 1", lambda v: is_number(v) and 0 <= v <= 1)
+        expect(self, "rho", "a share strictly between 0 and 1", lambda v: is_number(v) and 0 < v < 1)
+        expect(self, "max_bins", "an integer from 2 to 255", lambda v: is_whole(v) and 2 <= v <= MAX_BINS)
+        expect(self, "min_gain", "None or a number", lambda v: v is None or is_number(v))
+
+    # ------------------------------------------------------------------------------------------ using
+
+    def _predict_response(self, X: Matrix) -> NDArray[np.float64]:
+        return self.nodes_.respond(self.bins_, X, self.n_jobs)
+
+    def _predict(self, X: Matrix) -> NDArray[np.float64]:
+        response = self._predict_response(X)
+        effect: NDArray[np.float64] = response[:, 1:] - response[:, :1]
+        return effect
+
+    def _recommend(self, X: Matrix) -> NDArray[np.intp]:
+        best: NDArray[np.intp] = self._predict_response(X).argmax(
+            axis=1
+        )  # the first of equals: control, then the arms in order
+        return best
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Share of the gain that each feature brought, weighted by the rows of the nodes; never negative, sum 1.
+
+        All zero if no tree has a split with a positive gain.
+        """
+        return self.nodes_.importances(self.bins_.n_features)
+
+    # ------------------------------------------------------------------------------------------ saved state
+
+    def _get_state(self) -> dict[str, Any]:
+        return {"bins": self.bins_.get_state(), "nodes": self.nodes_.get_state()}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        self.bins_ = Bins.from_state(state["bins"], self.n_features_in_)
+        for j, levels in enumerate(self._schema.levels):
+            first, last = self.bins_.level_range[j]
+            if (first == -1) != (levels is None) or (levels is not None and last - first != len(levels)):
+                raise ValueError("the bins do not fit the columns")
+        self.nodes_ = Nodes.from_state(state["nodes"], self.bins_, 1 + len(self.arms_))
+
+    def _describe(self, tree: int) -> dict[str, Any]:
+        """One tree as nested dicts (see ``export_json``)."""
+        check_is_fitted(self)
+        if not 0 <= tree < self.nodes_.n_trees:
+            raise ValueError(f"tree={tree!r}: expected a number from 0 to {self.nodes_.n_trees - 1}")
+        return _export.describe(self.nodes_.tree(tree), self.bins_, self._schema, [self.control_, *self.arms_])
+
+
+def two_values(y: NDArray[np.float64]) -> tuple[float, float]:
+    """Lowest value and span of an outcome of two values (or of 0s or 1s alone); a span of 0 for any other."""
+    low, high = float(y.min()), float(y.max())
+    if low in (0.0, 1.0) and high in (0.0, 1.0) and ((y == 0.0) | (y == 1.0)).all():
+        return 0.0, 1.0
+    if low < high and ((y == low) | (y == high)).all():
+        return low, high - low
+    return 0.0, 0.0
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a parameter is an integer."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a parameter is a finite number."""
+    return (
+        isinstance(value, int | float | np.integer | np.floating)
+        and not isinstance(value, bool)
+        and bool(np.isfinite(value))
+    )
+
+
+def expect(model: Any, name: str, what: str, test: Any) -> None:
+    """Complain about a parameter that fails its test."""
+    value = getattr(model, name)
+    if not test(value):
+        raise ValueError(f"{name}={value!r}: expected {what}")

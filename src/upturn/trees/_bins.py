@@ -1,0 +1,199 @@
+"""Bins of the features: learnt once, they turn any matrix into one byte a value (see ``upturn.kernels.binning``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._run import run_parallel
+from upturn._table import Matrix
+from upturn.kernels.binning import MAX_BINS, distinct_values, encode_feature_major, encode_row_major, quantile_edges
+from upturn.kernels.sampling import EDGES, choose, purpose_key
+
+Codes = NDArray[np.uint8]
+_SAMPLE = 200_000  # rows whose values decide the edges of a feature with many values
+_CHUNK = 65_536  # rows encoded by one kernel call
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Edges of the numeric features, codes of the levels of the categorical ones.
+
+    Attributes
+    ----------
+    edges : float64 array of shape (p, 255)
+        Ascending, padded with infinity.
+    level_range : int64 array of shape (p, 2)
+        Where a categorical feature's levels lie in ``level_code``; (-1, -1) for a numeric one.
+    level_code : int32 array
+        Code of each level. The rarest levels of a feature with more than 255 of them share the last code.
+    n_codes : int32 array of shape (p,)
+        Number of codes of each feature, missing included.
+    """
+
+    edges: NDArray[np.float64]
+    level_range: NDArray[np.int64]
+    level_code: NDArray[np.int32]
+    n_codes: NDArray[np.int32]
+
+    @classmethod
+    def learn(
+        cls,
+        X: Matrix,
+        n_levels: Sequence[int | None],
+        weight: NDArray[np.float64] | None = None,
+        max_bins: int = MAX_BINS,
+        n_jobs: int | None = None,
+    ) -> Bins:
+        """Learn bins from a matrix; ``n_levels[j]`` is None for a numeric column.
+
+        Quantiles of features with many values are taken from a fixed sample of 200,000 rows when there are more.
+        """
+        n, p = X.shape
+        sample = _sample_rows(n)
+
+        def learn(j: int) -> NDArray[Any]:
+            levels = n_levels[j]
+            if levels is None:
+                return _numeric_edges(X, j, weight, sample, max_bins)
+            return _level_codes(X[:, j], levels, weight, max_bins)
+
+        columns = run_parallel(learn, range(p), n_jobs=n_jobs)
+        edges = np.full((p, MAX_BINS), np.inf)
+        level_range = np.full((p, 2), -1, np.int64)
+        level_code: list[NDArray[np.int32]] = []
+        n_codes = np.empty(p, np.int32)
+        start = 0
+        for j, column in enumerate(columns):
+            if n_levels[j] is None:
+                edges[j, : column.size] = column
+                n_codes[j] = column.size + 2
+            else:
+                level_range[j] = start, start + column.size
+                start += column.size
+                level_code.append(column)
+                n_codes[j] = column.max(initial=0) + 1
+        return cls(edges, level_range, np.concatenate([*level_code, np.empty(0, np.int32)]), n_codes)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.n_codes)
+
+    @property
+    def categorical(self) -> NDArray[np.uint8]:
+        """1 for categorical features."""
+        return (self.level_range[:, 0] >= 0).astype(np.uint8)
+
+    def encode(self, X: Matrix, n_jobs: int | None = None) -> Codes:
+        """Codes of all features, feature-major."""
+        features = np.arange(self.n_features)
+        out = np.empty((self.n_features, len(X)), np.uint8)
+
+        def fill(start: int) -> None:
+            part = X[start : start + _CHUNK]
+            codes = np.empty((self.n_features, len(part)), np.uint8)
+            encode_feature_major(part, self.edges, self.level_range, self.level_code, features, codes)
+            out[:, start : start + len(part)] = codes
+
+        run_parallel(fill, range(0, len(X), _CHUNK), n_jobs=n_jobs)
+        return out
+
+    def encode_rows(self, X: Matrix, features: NDArray[np.int64]) -> Codes:
+        """Codes of the listed features, row-major; zero elsewhere."""
+        out = np.zeros(X.shape, np.uint8)
+        encode_row_major(X, self.edges, self.level_range, self.level_code, features, out)
+        return out
+
+    def levels_of(self, feature: int, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Levels of a categorical feature whose codes are chosen (a mask over the 256 codes)."""
+        first, last = self.level_range[feature]
+        return np.flatnonzero(chosen[self.level_code[first:last]])
+
+    def get_state(self) -> dict[str, Any]:
+        """Arrays for the saved form."""
+        return {
+            "edges": self.edges,
+            "level_range": self.level_range,
+            "level_code": self.level_code,
+            "n_codes": self.n_codes,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], n_features: int) -> Bins:
+        """Rebuild bins from a saved form, checking everything a kernel relies on."""
+        edges, level_range = state["edges"], state["level_range"]
+        level_code, n_codes = state["level_code"], state["n_codes"]
+        kinds = ((edges, "<f8"), (level_range, "<i8"), (level_code, "<i4"), (n_codes, "<i4"))
+        shapes = (edges.shape, level_range.shape, n_codes.shape) == (
+            (n_features, MAX_BINS),
+            (n_features, 2),
+            (n_features,),
+        )
+        if not shapes or level_code.ndim != 1 or any(array.dtype.str != kind for array, kind in kinds):
+            raise ValueError("the bins have wrong shapes or types")
+        numeric = (level_range == -1).all(axis=1)
+        lows, highs = level_range[~numeric].T
+        sound = (
+            not np.isnan(edges).any()
+            and (edges[:, 1:] >= edges[:, :-1]).all()
+            and (lows >= 0).all()
+            and (lows <= highs).all()
+            and (highs <= level_code.size).all()
+            and ((level_code >= 0) & (level_code <= MAX_BINS)).all()
+            and ((n_codes >= 1) & (n_codes <= MAX_BINS + 1)).all()
+        )
+        if not sound:
+            raise ValueError("the bins are out of order or out of range")
+        return cls(*(np.ascontiguousarray(array) for array in (edges, level_range, level_code, n_codes)))
+
+
+def _sample_rows(n: int) -> NDArray[np.int64] | None:
+    if n <= _SAMPLE:
+        return None
+    role = np.ones(n, np.uint8)
+    key = purpose_key(np.uint64(0), EDGES, np.uint64(0))
+    choose(key, np.zeros(n, np.uint8), 1, 2, np.array([_SAMPLE]), role)
+    return np.flatnonzero(role == 2)
+
+
+def _numeric_edges(
+    X: Matrix, j: int, weight: NDArray[np.float64] | None, sample: NDArray[np.int64] | None, max_bins: int
+) -> NDArray[np.float64]:
+    few = np.empty(MAX_BINS)
+    out = np.empty(MAX_BINS)
+    found = distinct_values(X, j, max_bins, few)
+    if found <= max_bins:  # one bin a value
+        values = np.sort(few[:found])
+        return out[: quantile_edges(values, np.ones(found), max_bins, out)].copy()
+    column = X[:, j] if sample is None else X[sample, j]
+    known = ~np.isnan(column)
+    column = column[known] + 0.0
+    if weight is None:
+        column.sort()
+        first = np.flatnonzero(np.r_[True, column[1:] != column[:-1]])
+        mass = np.diff(np.r_[first, column.size]).astype(np.float64)
+    else:
+        weight = (weight if sample is None else weight[sample])[known]
+        order = np.argsort(column, kind="stable")
+        column = column[order]
+        first = np.flatnonzero(np.r_[True, column[1:] != column[:-1]])
+        mass = np.add.reduceat(weight[order], first)
+    return out[: quantile_edges(column[first], mass, max_bins, out)].copy()
+
+
+def _level_codes(
+    column: NDArray[np.float64], n_levels: int, weight: NDArray[np.float64] | None, max_bins: int
+) -> NDArray[np.int32]:
+    if n_levels <= max_bins:
+        return np.arange(1, n_levels + 1, dtype=np.int32)
+    known = ~np.isnan(column)
+    mass = np.bincount(column[known].astype(np.int64), None if weight is None else weight[known], n_levels)
+    frequent = np.sort(np.argsort(-mass, kind="stable")[: max_bins - 1])
+    codes = np.full(n_levels, max_bins, dtype=np.int32)
+    codes[frequent] = np.arange(1, max_bins, dtype=np.int32)
+    return codes

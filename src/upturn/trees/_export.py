@@ -1,0 +1,97 @@
+"""A tree for people and for other programs: nested dicts, and text made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._table import Schema
+from upturn._target import Label
+from upturn.trees._bins import Bins
+from upturn.trees._nodes import Nodes
+
+
+def describe(nodes: Nodes, bins: Bins, schema: Schema, arms: Sequence[Label]) -> dict[str, Any]:
+    """One tree as nested dicts of JSON values.
+
+    A node has ``node`` (its number), ``weight`` and ``response`` per arm (control first, as listed by ``arms`` at the
+    top), ``effect`` of each arm against control; an inner node also ``feature``, ``gain``, ``missing`` ("left" or
+    "right"), either ``threshold`` (values up to it go left; None if only missing values separate) or ``levels`` (those
+    that go left), and ``left`` and ``right``.
+    """
+
+    built: list[dict[str, Any]] = []
+    for node in range(len(nodes.feature)):
+        value, weight = nodes.value[node], nodes.weight[node]
+        built.append(
+            {
+                "node": node,
+                "weight": weight.tolist(),
+                "response": value.tolist(),
+                "effect": (value[1:] - value[0]).tolist(),
+            }
+        )
+    for node in np.flatnonzero(~nodes.is_leaf).tolist():
+        out, left, feature = built[node], int(nodes.left[node]), int(nodes.feature[node])
+        out["feature"] = schema.names[feature]
+        out["gain"] = float(nodes.gain[node])
+        out["missing"] = "left" if nodes.missing_left[node] else "right"
+        if nodes.category_set[node] >= 0:
+            levels = schema.levels[feature] or ()
+            chosen = set_members(nodes.sets[nodes.category_set[node]])
+            out["levels"] = [levels[level] for level in bins.levels_of(feature, chosen)]
+        else:
+            out["threshold"] = threshold(bins, feature, int(nodes.cut[node]))
+        out["left"], out["right"] = built[left], built[left + 1]
+    return {"arms": list(arms), "root": built[0]}
+
+
+def set_members(words: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """The 256 bits of a category set as a mask."""
+    bits = np.arange(64, dtype=np.uint64)
+    return ((words[:, None] >> bits) & np.uint64(1)).astype(bool).reshape(-1)
+
+
+def threshold(bins: Bins, feature: int, cut: int) -> float | None:
+    """The largest value that goes left, None if every value goes the same way."""
+    if cut == 0 or cut > bins.edges.shape[1]:
+        return None
+    edge = float(bins.edges[feature, cut - 1])
+    return edge if np.isfinite(edge) else None
+
+
+def condition(node: dict[str, Any], digits: int = 4) -> str:
+    """The test of an inner node in words: what goes left."""
+    name = node["feature"]
+    missing = node["missing"] == "left"
+    if "levels" in node:
+        return f"{name} in {{{', '.join(map(str, node['levels']))}}}" + (" or missing" if missing else "")
+    if node["threshold"] is None:
+        return f"{name} is missing" if missing else f"{name} is not missing"
+    return f"{name} <= {node['threshold']:.{digits}g}" + (" or missing" if missing else "")
+
+
+def to_text(tree: dict[str, Any], digits: int = 4) -> str:
+    """Indented text: a line a test, and in every node each arm's weight and response."""
+    arms = [str(arm) for arm in tree["arms"]]
+    lines: list[str] = []
+
+    def numbers(node: dict[str, Any]) -> str:
+        parts = [
+            f"{arm}: {response:.{digits}g} (n={weight:.6g})"
+            for arm, response, weight in zip(arms, node["response"], node["weight"], strict=True)
+        ]
+        effects = ", ".join(f"{effect:+.{digits}g}" for effect in node["effect"])
+        return f"effect {effects} [{'; '.join(parts)}]"
+
+    waiting = [("all", tree["root"], 0)]
+    while waiting:
+        words, node, depth = waiting.pop()
+        lines.append(f"{'|   ' * depth}{words}: {numbers(node)}")
+        if "feature" in node:
+            test = condition(node, digits)
+            waiting += [(f"not ({test})", node["right"], depth + 1), (test, node["left"], depth + 1)]
+    return "\n".join(lines)

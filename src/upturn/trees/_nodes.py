@@ -1,0 +1,263 @@
+"""The fitted form of trees: one flat table of nodes for a whole forest, and prediction from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._run import run_parallel
+from upturn._table import Matrix
+from upturn.kernels.forest import MOST_FEATURES, add_values, apply, group_moments, pack_nodes
+from upturn.trees._bins import Bins, Codes
+
+_CHUNK = 2048  # rows at a time: their codes and a tree's nodes fit the cache together
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes of one or more trees, a tree after the other.
+
+    Attributes
+    ----------
+    first : int64 array of shape (n_trees + 1,)
+        Where each tree starts.
+    feature, cut, left, category_set : int32 arrays of shape (n_nodes,)
+        Split: its feature and largest code that goes left, or a set of codes that do; left child in the whole table (the
+        right one follows it). All -1 (``cut`` 0) in a leaf.
+    missing_left : bool array of shape (n_nodes,)
+        Whether missing values go left.
+    gain : float64 array of shape (n_nodes,)
+        Gain of the split.
+    value, weight : float64 arrays of shape (n_nodes, 1 + K)
+        Estimated response and weight of the rows it rests on, control first.
+    sets : uint64 array of shape (n_sets, 4)
+        256 bits a set.
+    """
+
+    first: NDArray[np.int64]
+    feature: NDArray[np.int32]
+    cut: NDArray[np.int32]
+    left: NDArray[np.int32]
+    category_set: NDArray[np.int32]
+    missing_left: NDArray[np.bool_]
+    gain: NDArray[np.float64]
+    value: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    sets: NDArray[np.uint64]
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.first) - 1
+
+    @property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        """Mask of the leaves."""
+        return self.left < 0
+
+    @classmethod
+    def join(cls, trees: Sequence[Nodes]) -> Nodes:
+        """One table of several."""
+        sizes = [len(tree.feature) for tree in trees]
+        counts = [len(tree.sets) for tree in trees]
+        starts, set_starts = np.cumsum([0, *sizes]), np.cumsum([0, *counts])
+        first = [tree.first[:-1] + start for tree, start in zip(trees, starts[:-1], strict=True)]
+
+        def shifted(name: str, by: NDArray[np.int64]) -> NDArray[np.int32]:
+            parts = [getattr(tree, name) for tree in trees]
+            return np.concatenate(
+                [np.where(part < 0, -1, part + shift) for part, shift in zip(parts, by[:-1], strict=True)]
+            ).astype(np.int32)
+
+        return cls(
+            np.concatenate([*first, [starts[-1]]]).astype(np.int64),
+            np.concatenate([tree.feature for tree in trees]),
+            np.concatenate([tree.cut for tree in trees]),
+            shifted("left", starts),
+            shifted("category_set", set_starts),
+            np.concatenate([tree.missing_left for tree in trees]),
+            np.concatenate([tree.gain for tree in trees]),
+            np.concatenate([tree.value for tree in trees]),
+            np.concatenate([tree.weight for tree in trees]),
+            np.concatenate([tree.sets for tree in trees]),
+        )
+
+    def tree(self, number: int) -> Nodes:
+        """A table of one of the trees."""
+        a, b = self.first[number], self.first[number + 1]
+        sets = self.category_set[a:b]
+        used = sets[sets >= 0]
+        return Nodes(
+            np.array([0, b - a]),
+            self.feature[a:b],
+            self.cut[a:b],
+            np.where(self.left[a:b] < 0, -1, self.left[a:b] - a).astype(np.int32),
+            np.where(sets < 0, -1, np.cumsum(sets >= 0) - 1).astype(np.int32),
+            self.missing_left[a:b],
+            self.gain[a:b],
+            self.value[a:b],
+            self.weight[a:b],
+            self.sets[used],
+        )
+
+    @cached_property
+    def depth(self) -> NDArray[np.int64]:
+        """Depth of every node, 0 at the roots."""
+        depth = np.zeros(len(self.feature), np.int64)
+        front = self.first[:-1]
+        while len(front):
+            inner = front[self.left[front] >= 0]
+            children = self.left[inner].astype(np.int64)
+            depth[children] = depth[children + 1] = depth[inner] + 1
+            front = np.concatenate([children, children + 1])
+        return depth
+
+    @cached_property
+    def _packed(self) -> tuple[Any, ...]:
+        words = pack_nodes(
+            self.feature.astype(np.int64),
+            self.cut.astype(np.int64),
+            self.left.astype(np.int64),
+            self.category_set >= 0,
+            self.missing_left,
+        )
+        roots = self.first[:-1].astype(np.uint64)
+        return roots, words, np.maximum(self.category_set, 0).astype(np.uint64), np.ascontiguousarray(self.sets)
+
+    @cached_property
+    def used_features(self) -> NDArray[np.int64]:
+        """Features that some split uses."""
+        return np.unique(self.feature[self.feature >= 0]).astype(np.int64)
+
+    def respond(self, bins: Bins, X: Matrix, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Mean over the trees of the responses, control first: shape (n, 1 + K)."""
+        out = np.zeros((len(X), self.value.shape[1]))
+        roots, words, set_of, sets = self._packed
+
+        def fill(start: int) -> None:
+            rows = slice(start, start + _CHUNK)
+            codes = bins.encode_rows(X[rows], self.used_features)
+            add_values(codes, roots, words, set_of, sets, self.value, np.empty(len(codes), np.uint64), out[rows])
+
+        run_parallel(fill, range(0, len(X), _CHUNK), n_jobs=n_jobs)
+        out /= self.n_trees
+        return out
+
+    def respond_to_codes(self, codes: Codes) -> NDArray[np.float64]:
+        """The same from row-major codes."""
+        out = np.zeros((len(codes), self.value.shape[1]))
+        roots, words, set_of, sets = self._packed
+        add_values(codes, roots, words, set_of, sets, self.value, np.empty(len(codes), np.uint64), out)
+        out /= self.n_trees
+        return out
+
+    def decide_on_codes(self, codes: Codes) -> NDArray[np.intp]:
+        """The arm with the largest response, 0 for control, of row-major codes; of a single tree."""
+        leaf = np.empty((len(codes), 1), np.int32)
+        roots, words, set_of, sets = self._packed
+        apply(codes, roots, words, set_of, sets, np.empty(len(codes), np.uint64), leaf)
+        decisions: NDArray[np.intp] = self.value.argmax(axis=1)[leaf[:, 0]]
+        return decisions
+
+    def apply(self, bins: Bins, X: Matrix, n_jobs: int | None = None) -> NDArray[np.int32]:
+        """Leaf of every row in every tree, counted from the tree's root: shape (n, n_trees)."""
+        out = np.empty((len(X), self.n_trees), np.int32)
+        roots, words, set_of, sets = self._packed
+
+        def fill(start: int) -> None:
+            rows = slice(start, start + _CHUNK)
+            codes = bins.encode_rows(X[rows], self.used_features)
+            apply(codes, roots, words, set_of, sets, np.empty(len(codes), np.uint64), out[rows])
+
+        run_parallel(fill, range(0, len(X), _CHUNK), n_jobs=n_jobs)
+        return out
+
+    def moments(
+        self, bins: Bins, X: Matrix, group_size: int, n_jobs: int | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Mean effect, variance of group means and variance of trees, each of shape (n, K)."""
+        n_effects = self.value.shape[1] - 1
+        mean, between, total = (np.zeros((len(X), n_effects)) for _ in range(3))
+        roots, words, set_of, sets = self._packed
+
+        def fill(start: int) -> None:
+            rows = slice(start, start + _CHUNK)
+            codes = bins.encode_rows(X[rows], self.used_features)
+            room, leaf = np.zeros((len(codes), n_effects)), np.empty(len(codes), np.uint64)
+            group_moments(
+                codes,
+                roots,
+                words,
+                set_of,
+                sets,
+                self.value,
+                group_size,
+                leaf,
+                room,
+                mean[rows],
+                between[rows],
+                total[rows],
+            )
+
+        run_parallel(fill, range(0, len(X), _CHUNK), n_jobs=n_jobs)
+        n_groups = self.n_trees // group_size
+        mean /= n_groups
+        return mean, between / n_groups - mean**2, total / (n_groups * group_size) - mean**2
+
+    def importances(self, n_features: int) -> NDArray[np.float64]:
+        """Share of the gain, weighted by the nodes' rows, that each feature brought; averaged over the trees."""
+        out = np.zeros(n_features)
+        gains = np.maximum(self.gain, 0.0) * self.weight.sum(axis=1)
+        for a, b in zip(self.first[:-1], self.first[1:], strict=True):
+            split = np.flatnonzero(self.feature[a:b] >= 0) + a
+            shares = np.bincount(self.feature[split], gains[split], n_features)
+            if shares.sum() > 0.0:
+                out += shares / shares.sum()
+        return out / out.sum() if out.sum() > 0.0 else out
+
+    def get_state(self) -> dict[str, Any]:
+        """Arrays for the saved form."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], bins: Bins, n_responses: int) -> Nodes:
+        """Rebuild a table from a saved form, checking everything a kernel relies on."""
+        kinds = ("<i8", "<i4", "<i4", "<i4", "<i4", "|b1", "<f8", "<f8", "<f8", "<u8")
+        names = list(cls.__dataclass_fields__)
+        if set(state) != set(names) or any(
+            state[name].dtype.str != kind for name, kind in zip(names, kinds, strict=True)
+        ):
+            raise ValueError("the node table lacks a column or has one of a wrong type")
+        nodes = cls(*(np.ascontiguousarray(state[name]) for name in names))
+        n = len(nodes.feature)
+        shapes = [getattr(nodes, name).shape for name in names[1:-1]]
+        if shapes != [(n,)] * 6 + [(n, n_responses)] * 2 or nodes.sets.shape[1:] != (4,) or nodes.first.ndim != 1:
+            raise ValueError("the columns of the node table do not fit together")
+        first = nodes.first
+        if len(first) < 2 or first[0] != 0 or first[-1] != n or (np.diff(first) < 1).any():
+            raise ValueError("the trees do not tile the node table")
+        leaf, at = nodes.is_leaf, np.arange(n)
+        end = np.repeat(first[1:], np.diff(first))
+        split, is_set = ~leaf, nodes.category_set >= 0
+        sound = (
+            (nodes.left[split] > at[split]).all()
+            and (nodes.left[split] + 1 < end[split]).all()
+            and len(np.unique(nodes.left[split])) == split.sum()
+            and (nodes.feature[leaf] == -1).all()
+            and not is_set[leaf].any()
+            and ((nodes.feature[split] >= 0) & (nodes.feature[split] < min(bins.n_features, MOST_FEATURES))).all()
+            and (nodes.category_set < len(nodes.sets)).all()
+            and ((nodes.cut >= 0) & (nodes.cut <= 255)).all()
+            and (nodes.missing_left | leaf | is_set | (nodes.cut >= 1)).all()
+            and np.isfinite(nodes.gain).all()
+            and np.isfinite(nodes.value).all()
+            and np.isfinite(nodes.weight).all()
+        )
+        if not sound:
+            raise ValueError("the node table has a link or a number out of range")
+        return nodes

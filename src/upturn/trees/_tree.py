@@ -1,0 +1,259 @@
+"""The single uplift tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._run import make_seed
+from upturn._target import Label
+from upturn.base import Experiment
+from upturn.kernels import sampling
+from upturn.kernels.sampling import ESTIMATE, GROW, IN, OUT, PRUNE
+from upturn.trees import _export
+from upturn.trees._base import TreeModel, expect, is_number
+from upturn.trees._bins import Codes
+from upturn.trees._draw import draw_tree
+from upturn.trees._growth import Sampling, Soil
+from upturn.trees._prune import prune
+
+_VALIDATION = np.uint8(5)
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """What fits to the same rows under different weights share: the experiment, binned, codes also by row."""
+
+    data: Experiment
+    soil: Soil
+    row_codes: Codes
+    y: NDArray[np.float64]
+    low: float
+    span: float
+
+
+class UpliftTree(TreeModel):
+    r"""A tree that splits where treatment and control differ most, or where another arm becomes the best.
+
+    With D the divergence of the outcome's distributions in two arms, a split is worth
+
+    .. math:: \sum_k \Big[ \sum_{a} P(a)\, D\big(P_k(y \mid a) : P_0(y \mid a)\big) - D\big(P_k(y) : P_0(y)\big) \Big],
+
+    summed over treatment arms k (0 is control) and over the two sides a, divided, if ``normalize``, by a factor that is
+    large where a split treats the arms unequally. With ``criterion="cts"`` it is worth the increase of the best arm's
+    expected response, control being one of the arms.
+
+    Parameters
+    ----------
+    criterion : {"euclidean", "kl", "chi2", "cts"}
+        Squared Euclidean distance, Kullback-Leibler or chi-square divergence, or contextual treatment selection. KL and
+        chi-square need an outcome of two values; the others take any (for real-valued outcomes the Euclidean distance
+        is the squared difference of means).
+    normalize : bool
+        Divide the gain of a divergence by the factor of Rzepakowski and Jaroszewicz. With several arms, the factor's
+        divergence is summed over arms and its impurity is that of all arms' shares.
+    laplace : bool
+        Correct the success rates inside the divergences by one success and one failure. Leaf values are never
+        corrected.
+    max_depth : int, optional
+        Depth limit; 0 is a single leaf.
+    min_samples_split : float
+        A node is a leaf when every arm has fewer rows. For "cts", also the number of rows below which an arm takes its
+        parent's estimate.
+    min_samples_leaf : float
+        Fewest rows of a leaf.
+    min_samples_arm : "sqrt" or float
+        Fewest rows of each arm in a leaf. "sqrt" is the square root of the number of rows that shape the tree in its
+        smallest arm, and at least 10: leaves grow with the experiment, and so does their number.
+    max_features : None, "sqrt", int or float
+        Features looked at in a node: all, their square root, a number or a share. More are drawn while none of them
+        offers an admissible split.
+    alpha : float
+        Each side of a split keeps at least this share of the node's rows.
+    pi : float
+        Probability that a node looks at one random feature only.
+    n_reg : float
+        Weight of the parent's estimate in a node's, in rows.
+    min_gain : float, optional
+        A split must gain more than this; by default 0, and no limit for "cts".
+    honest : bool
+        Shape the tree on a share ``rho`` of the rows, by arm, and take its values from the others.
+    rho : float
+        That share.
+    prune : bool
+        Cut back, bottom up, every split without which the AUUC of ``validation_fraction`` of the rows, kept apart by
+        arm, is no worse.
+    validation_fraction : float
+        Share of the rows for pruning.
+    max_bins : int
+        Bins of a feature, at most 255. A feature with no more distinct values loses nothing.
+    random_state : int, RandomState, Generator or None
+        Seed of ties, drawn features and samples.
+    n_jobs : int, optional
+        Threads for binning and prediction; no result depends on it.
+    control : label, optional
+        Which label is control, when its name does not tell.
+
+    Attributes
+    ----------
+    nodes_ : Nodes
+        The fitted tree as a flat table.
+    feature_importances_ : array of shape (p,)
+    control_, arms_ : label, list of labels
+
+    Notes
+    -----
+    Weights count as rows everywhere, in the minima too: give them a mean of about 1. Missing values go to the side that
+    gains more; where a node has none they follow the heavier side. Levels of a category are ordered, in each node, by
+    their effect, and cut like a number; with several arms every arm's order is tried. Levels a node has not seen go
+    the way of missing values. Only the 254 most frequent levels of a feature stay apart; the others are one.
+    Zero probabilities inside KL and chi-square are kept 2^-20 (one in a million) away from 0 and 1.
+
+    References
+    ----------
+    Rzepakowski, Jaroszewicz, "Decision trees for uplift modeling with single and multiple treatments", 2012.
+    Sołtys, Jaroszewicz, "Boosting algorithms for uplift modeling", section 1.2.
+    Zhao, Fang, Simchi-Levi, "A practically competitive and provably consistent algorithm for uplift modeling", 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upturn.trees import UpliftTree
+    >>> rng = np.random.default_rng(0)
+    >>> X, treatment = rng.integers(0, 10, (4000, 2)), rng.integers(0, 2, 4000)
+    >>> y = rng.random(4000) < 0.4 + 0.3 * treatment * np.where(X[:, 0] < 5, 1, -1)
+    >>> tree = UpliftTree(max_depth=1, random_state=0).fit(X, y, treatment)
+    >>> print(tree.export_text(digits=2))
+    all: effect -0.014 [0: 0.4 (n=2048); 1: 0.39 (n=1952)]
+    |   x0 <= 4.5: effect +0.27 [0: 0.41 (n=1057); 1: 0.68 (n=977)]
+    |   not (x0 <= 4.5): effect -0.3 [0: 0.39 (n=991); 1: 0.093 (n=975)]
+    >>> tree.recommend([[2, 0], [7, 0]])
+    array([1, 0])
+    """
+
+    def __init__(
+        self,
+        criterion: str = "euclidean",
+        *,
+        normalize: bool = True,
+        laplace: bool = True,
+        max_depth: int | None = 5,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_samples_arm: Any = "sqrt",
+        max_features: Any = None,
+        alpha: float = 0.0,
+        pi: float = 0.0,
+        n_reg: float = 0.0,
+        min_gain: float | None = None,
+        honest: bool = False,
+        rho: float = 0.5,
+        prune: bool = False,
+        validation_fraction: float = 0.3,
+        max_bins: int = 255,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        control: Label | None = None,
+    ) -> None:
+        self.criterion = criterion
+        self.normalize = normalize
+        self.laplace = laplace
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_samples_arm = min_samples_arm
+        self.max_features = max_features
+        self.alpha = alpha
+        self.pi = pi
+        self.n_reg = n_reg
+        self.min_gain = min_gain
+        self.honest = honest
+        self.rho = rho
+        self.prune = prune
+        self.validation_fraction = validation_fraction
+        self.max_bins = max_bins
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.control = control
+
+    def _fit(self, data: Experiment) -> None:
+        if data.weight is not None and (data.weight == 0.0).any():
+            data = data.take(data.weight > 0.0)
+        soil, low, span = self._soil(data)
+        self._fit_soil(soil, data, low, span)
+
+    def _fit_soil(self, soil: Soil, data: Experiment, low: float, span: float) -> None:
+        """Fit on an experiment that is already binned: ``data`` gives the validation rows of pruning."""
+        seed = make_seed(self.random_state)
+        plan = Sampling(rho=self.rho if self.honest else None)
+        rules = self._rules(soil, span > 0.0, plan.share * (1.0 - self.validation_fraction if self.prune else 1.0))
+        role, copies = soil.roles(plan, seed, 0)
+        if self.prune:
+            held = self._hold_out(soil, role, seed)
+        nodes = soil.grow_on(role, copies, rules, seed, 0)
+        if self.prune:
+            leaf = nodes.apply(soil.bins, data.X[held])[:, 0].astype(np.int64)
+            nodes = prune(nodes, leaf, data.y[held], data.arm[held], data.weights[held])
+        self._keep(soil, nodes, low, span)
+
+    def _prepare(self, data: Experiment) -> _Prepared:
+        some_zero = data.weight is not None and (data.weight == 0.0).any()  # bins are learnt from all rows then
+        soil, low, span = self._soil(replace(data, weight=None) if some_zero else data)
+        y = (data.y - low) / span if span > 0.0 else data.y
+        return _Prepared(data, soil, np.ascontiguousarray(soil.codes.T), y, low, span)
+
+    def _fit_prepared(self, prepared: _Prepared, weight: NDArray[np.float64]) -> None:
+        soil = prepared.soil.reweighted(prepared.y, weight)
+        self._fit_soil(soil, replace(prepared.data, weight=weight), prepared.low, prepared.span)
+
+    def _recommend_prepared(self, prepared: _Prepared) -> NDArray[np.intp]:
+        return self.nodes_.decide_on_codes(prepared.row_codes)
+
+    def _hold_out(self, soil: Soil, role: NDArray[np.uint8], seed: np.uint64) -> NDArray[np.int64]:
+        """Take validation rows out of the sample, by arm; at least one row of each arm stays on either side."""
+        mixed = np.full(len(role), IN)
+        count = soil._count(mixed, IN)
+        if (count < 2).any():
+            raise ValueError(
+                f"prune=True keeps rows of each arm apart for validation, and the smallest arm has {count.min()} row(s): "
+                "expected at least 2 in each"
+            )
+        wanted = np.clip(np.floor(self.validation_fraction * count + 0.5).astype(np.int64), 1, count - 1)
+        sampling.choose(sampling.purpose_key(seed, PRUNE, np.uint64(0)), soil.arm, IN, _VALIDATION, wanted, mixed)
+        role[mixed == _VALIDATION] = OUT
+        if self.honest and (soil._count(role, GROW) == 0).any():
+            role[role == ESTIMATE] = GROW
+        return np.flatnonzero(mixed == _VALIDATION)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        expect(
+            self,
+            "validation_fraction",
+            "a share strictly between 0 and 1",
+            lambda v: is_number(v) and 0 < v < 1,
+        )
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Leaf each row falls in: an array of node numbers of shape (n,)."""
+        return self.nodes_.apply(self.bins_, self._encode(X), self.n_jobs)[:, 0]
+
+    def export_json(self) -> dict[str, Any]:
+        """The tree as nested dicts of JSON values.
+
+        ``{"arms": [...], "root": node}``; a node has ``node``, ``weight`` and ``response`` per arm (control first) and
+        ``effect``; an inner node also ``feature``, ``gain``, ``missing`` (the side), ``threshold`` (values up to it go
+        left) or ``levels`` (those go left), ``left`` and ``right``.
+        """
+        return self._describe(0)
+
+    def export_text(self, *, digits: int = 4) -> str:
+        """The tree as indented text, with each arm's response and number of rows in every node."""
+        return _export.to_text(self.export_json(), digits)
+
+    def plot(self, *, ax: Any = None, max_depth: int | None = None, digits: int = 3) -> Any:
+        """Draw the tree with matplotlib, each arm's response and number of rows in every node; return the axes."""
+        return draw_tree(self.export_json(), ax=ax, max_depth=max_depth, digits=digits)

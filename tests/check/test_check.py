@@ -1,0 +1,295 @@
+"""upturn.check: calm on sound experiments, alarmed by planted faults, kind in its errors."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from upturn import pack
+from upturn._check import CheckReport, check
+
+pd = pytest.importorskip("pandas", reason="mixed tables need the extra [data]")
+
+from upturn import datasets
+
+needs_files = pytest.mark.skipif(
+    not os.environ.get("UPTURN_DATA"), reason="real data: set UPTURN_DATA to the folder that holds it"
+)
+CHECKS = ["arm sizes", "balance", "classifier", "missing features", "missing outcomes", "heterogeneity"]
+
+
+def experiment(n=2000, seed=0, share=0.5):
+    """A sound experiment with numeric, categorical and missing features."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "a": rng.standard_normal(n),
+            "b": rng.lognormal(0, 2, n),
+            "c": pd.Categorical(rng.choice(list("uvw"), n, p=[0.7, 0.28, 0.02])),
+            "d": np.where(rng.random(n) < 0.1, np.nan, rng.standard_normal(n)),
+        }
+    )
+    treatment = (rng.random(n) < share).astype(int)
+    y = (rng.random(n) < 0.2 + 0.05 * treatment).astype(float)
+    return X, y, treatment
+
+
+def test_false_alarms_on_two_hundred_sound_experiments():
+    """At most 5%; experiments/check_false_alarms.py does the same on larger and odder ones."""
+    alarms, classified = 0, 0
+    for seed in range(200):
+        share = (0.5, 0.4)[seed % 2]
+        report = check(*experiment(140 + 10 * (seed % 10), seed, share), expected=(1 - share, share))
+        alarms += not report.ok
+        classified += report["classifier"].status != "skipped"
+    assert classified > 180
+    assert alarms <= 10
+
+
+def test_a_48_52_split_where_equal_arms_were_meant():
+    X, y, treatment = experiment(100_000, seed=1, share=0.48)
+    assert check(X[["a", "c"]], y, treatment).warnings == ("arm sizes",)
+    report = check(X[["a", "c"]], y, treatment, expected={0: 0.52, 1: 0.48})
+    assert report.ok
+    assert "was meant" in report["arm sizes"].seen
+
+
+@pytest.mark.parametrize("column", ["a", "b", "d"])
+def test_a_feature_shifted_by_a_tenth_of_a_standard_deviation(column):
+    X, y, treatment = experiment(20_000)
+    X[column] += 0.1 * X[column].std() * treatment
+    report = check(X, y, treatment)
+    assert "balance" in report.warnings
+    assert report.features[0].feature == column or column == "b"  # a heavy tail hides the shift of the mean
+    assert column in " ".join(report.advice)
+
+
+def test_an_outcome_missing_more_often_in_one_arm():
+    X, y, treatment = experiment(10_000)
+    rng = np.random.default_rng(5)
+    even = np.where(rng.random(10_000) < 0.06, np.nan, y)
+    assert check(X, even, treatment).ok
+    uneven = np.where(rng.random(10_000) < np.where(treatment == 1, 0.08, 0.05), np.nan, y)
+    report = check(X, uneven, treatment)
+    assert report.warnings == ("missing outcomes",)
+    assert report.arms[1].outcomes < report.arms[1].rows
+    assert "attrition" in " ".join(report.advice)
+
+
+def test_a_feature_missing_more_often_in_one_arm():
+    X, y, treatment = experiment(10_000)
+    rng = np.random.default_rng(6)
+    X["a"] = X["a"].where(rng.random(10_000) > np.where(treatment == 1, 0.05, 0.02))
+    report = check(X, y, treatment)
+    assert "missing features" in report.warnings
+    assert "balance" not in report.warnings
+
+
+def test_a_level_that_leaks_the_arm():
+    X, y, treatment = experiment(3000)
+    X["c"] = X["c"].astype(str)
+    X.loc[(treatment == 1) & (X["a"] > 2), "c"] = "special"
+    report = check(X, y, treatment)
+    assert "balance" in report.warnings
+    assert "c (" in report["balance"].advice
+
+
+def test_only_the_classifier_sees_an_interaction():
+    X, y, treatment = experiment(5000)
+    rng = np.random.default_rng(7)
+    agree = np.where(rng.random(5000) < 0.8, treatment, 1 - treatment) == 1
+    X["b"] = np.abs(X["b"]) * np.where(agree == (X["a"] > 0), 1, -1)
+    X["b"] = np.sign(X["b"])
+    report = check(X, y, treatment)
+    assert report.warnings == ("classifier",)
+
+
+def test_one_arm_of_three_is_wrong():
+    X, y, _ = experiment(6000)
+    arm = np.random.default_rng(8).integers(0, 3, 6000)
+    labels = np.array(["control", "call", "mail"])[arm]
+    assert check(X, y, labels).ok
+    X["a"] += 0.2 * (labels == "mail")
+    report = check(X, y, labels)
+    assert "balance" in report.warnings
+    assert [row.arm for row in report.arms] == ["control", "call", "mail"]
+    assert report.arms[0].effect is None
+    assert report.arms[2].effect is not None
+
+
+def test_effects_and_shares_are_those_of_the_data():
+    X, y, treatment = experiment(3000)
+    report = check(X, y, treatment)
+    assert (report.arms[0].rows, report.arms[1].rows) == tuple(np.bincount(treatment))
+    assert report.arms[1].effect == pytest.approx(y[treatment == 1].mean() - y[treatment == 0].mean())
+    assert report.arms[1].low < report.arms[1].effect < report.arms[1].high
+    weight = np.random.default_rng(9).uniform(1, 2, 3000)
+    weighted = check(X, y, treatment, sample_weight=weight).arms[1]
+    on, off = treatment == 1, treatment == 0
+    assert weighted.effect == pytest.approx(
+        np.average(y[on], weights=weight[on]) - np.average(y[off], weights=weight[off])
+    )
+
+
+def test_weights_that_repair_the_balance_show_in_the_differences():
+    data = datasets.simulate_biased(5000, random_state=0)
+    e, t = data.details["propensity"], data.treatment
+    raw = max(abs(row.difference) for row in check(data.X, data.y, t).features)
+    repaired = max(
+        abs(row.difference) for row in check(data.X, data.y, t, sample_weight=t / e + (1 - t) / (1 - e)).features
+    )
+    assert raw > 0.5
+    assert repaired < 0.15
+
+
+def test_heterogeneity_is_seen_where_it_is_and_only_informs():
+    data = datasets.simulate_feature_selection(4000, 2, 2, 2, random_state=0)
+    report = check(data.X, data.y, data.treatment)
+    assert report["heterogeneity"].status == "note"
+    assert report["heterogeneity"].seen.startswith("seen")
+    assert report.ok
+    assert "worth fitting" in report["heterogeneity"].advice
+    unsound = check(data.X.assign(leak=data.treatment), data.y, data.treatment)
+    assert "settle the warnings first" in unsound["heterogeneity"].advice
+    X, y, treatment = experiment(500, seed=1)
+    finding = check(X, y, treatment)["heterogeneity"]
+    assert finding.seen.startswith("not seen")
+    assert "rows" in finding.advice
+
+
+def test_the_smallest_difference_named_is_found_four_times_in_five():
+    """Two halves with effects 0 and δ, δ = 2·2.8·se: a test of their difference at 5% has 80% power."""
+    rng = np.random.default_rng(10)
+    n, found, named = 1000, 0, []
+    for _ in range(300):
+        half, treated = rng.random(n) < 0.5, rng.random(n) < 0.5
+        y = rng.standard_normal(n)
+        se = np.sqrt(y[treated].var(ddof=1) / treated.sum() + y[~treated].var(ddof=1) / (~treated).sum())
+        delta = 2 * 2.8016 * se
+        named.append(delta)
+        y = y + delta * (half & treated)
+        gaps, errors = [], []
+        for part in (half, ~half):
+            a, b = y[part & treated], y[part & ~treated]
+            gaps.append(a.mean() - b.mean())
+            errors.append(a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b))
+        found += abs(gaps[0] - gaps[1]) > 1.96 * np.sqrt(sum(errors))
+    assert 0.72 < found / 300 < 0.88
+
+
+def test_the_report_prints_indexes_and_turns_into_tables():
+    X, y, treatment = experiment()
+    report = check(X, y, treatment)
+    assert isinstance(report, CheckReport)
+    text = str(report)
+    assert text == repr(report)
+    assert "looks sound" in text
+    assert all(name in text for name in CHECKS)
+    assert "95% interval" in text
+    frame = report.to_frame()
+    assert frame["check"].tolist() == CHECKS
+    assert set(frame["status"]) <= {"ok", "warning", "note", "skipped"}
+    assert report.to_frame("arms")["rows"].sum() == 2000
+    assert sorted(report.to_frame("features")["feature"]) == ["a", "b", "c", "d"]
+    with pytest.raises(ValueError, match="to_frame got 'x'"):
+        report.to_frame("x")
+    with pytest.raises(KeyError, match="there is no check 'size'"):
+        report["size"]
+    X["a"] += treatment
+    warned = check(X, y, treatment)
+    assert "WARNING: balance, classifier" in str(warned)
+    assert "What to do:" in str(warned)
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_other_tables_give_the_same_report_in_their_own_kind(library):
+    module = pytest.importorskip(library)
+    X, y, treatment = experiment(400)
+    X["c"] = X["c"].astype(str)
+    native = module.from_pandas(X, nan_to_null=True) if library == "polars" else module.Table.from_pandas(X)
+    report, reference = check(native, y, treatment), check(X, y, treatment)
+    assert report == reference
+    assert type(report.to_frame()).__module__.split(".")[0] == library
+    assert isinstance(check(X[["a"]].to_numpy(), y, treatment).to_frame(), pd.DataFrame)
+
+
+def test_a_packed_target_and_labels_of_any_kind():
+    X, y, treatment = experiment(600)
+    reference = check(X, y, treatment)
+    assert check(X, pack(y, treatment)) == reference
+    named = check(X, y, np.where(treatment == 1, "mail", "control"))
+    assert named.findings == reference.findings
+    other = check(X, y, np.where(treatment == 1, "b", "a"), control="a")
+    assert other.findings == reference.findings
+
+
+def test_the_same_seed_gives_the_same_report():
+    X, y, treatment = experiment(600)
+    assert check(X, y, treatment, random_state=3) == check(X, y, treatment, random_state=3)
+    seen = {check(X, y, treatment, random_state=seed)["classifier"].seen for seed in range(3)}
+    assert len(seen) > 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_small_and_odd_experiments_do_not_fail():
+    X, y, treatment = experiment(12)
+    report = check(X, y, treatment)
+    assert report["classifier"].status == "skipped"
+    check(X.assign(a=1.0, d=np.nan), np.ones(12), treatment)
+    X, y, treatment = experiment(400)
+    odd = X.assign(
+        constant=1.0, empty=np.nan, nothing=pd.Categorical([None] * 400), many=[f"id{i}" for i in range(400)]
+    )
+    assert check(odd, y, treatment)["classifier"].status == "ok"
+    assert check(odd[["empty"]], y, treatment)["classifier"].pvalue == 1.0
+    X, y, treatment = experiment(12)
+    check(X[["a"]], y, np.arange(12) < 1)  # a single treated row has no interval
+    assert np.isnan(check(X[["a"]], y, np.arange(12) < 1).arms[1].effect)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X, y, t: check(X, y, t, level=0), "level is 0"),
+        (lambda X, y, t: check(X, np.full(len(y), np.nan), t), "missing in every row"),
+        (lambda X, y, t: check(X[:-1], y, t), "X has 1999 rows and y has 2000"),
+        (lambda X, y, t: check(X, y, t, expected=[0.5, 0.3, 0.2]), "one positive share for each of the arms"),
+        (lambda X, y, t: check(X, y, t, expected={0: 0.5, "mail": 0.5}), "names the arms"),
+        (lambda X, y, t: check(X, pack(y, t), t), "do not pass them a second time"),
+        (lambda X, y, t: check(X, y), "treatment is missing"),
+    ],
+)
+def test_errors(change, message):
+    with pytest.raises(ValueError, match=message):
+        change(*experiment())
+
+
+@needs_files
+@pytest.mark.parametrize(
+    "load",
+    [
+        lambda: datasets.load_hillstrom(arms="all"),
+        lambda: datasets.load_colon("death", "all"),
+        lambda: datasets.load_colon("recurrence", "lev5fu"),
+        datasets.load_veteran,
+        datasets.load_bladder,
+        datasets.load_pbc,
+        datasets.load_bmt,
+        datasets.load_tamoxifen,
+    ],
+)
+def test_calm_on_the_randomised_trials(load):
+    data = load()
+    report = check(data.X, data.y, data.treatment)
+    assert report.ok, str(report)
+
+
+@needs_files
+@pytest.mark.parametrize("load", [datasets.load_rhc, datasets.load_rotterdam])
+def test_warns_on_studies_that_were_not_randomised(load):
+    data = load()
+    report = check(data.X, data.y, data.treatment)
+    assert not report.ok
+    assert {"balance", "classifier"} <= set(report.warnings)

@@ -1,0 +1,77 @@
+"""Which rows a tree sees."""
+
+import numpy as np
+import pytest
+
+from upturn.kernels.sampling import GROW, IN, OUT, choose, count_roles, gather_rows, poisson_bootstrap, purpose_key
+
+
+@pytest.fixture(autouse=True)
+def _wrapping_integers():
+    with np.errstate(over="ignore"):
+        yield
+
+
+def chosen(key, arm, wanted):
+    role = np.full(len(arm), IN)
+    choose(np.uint64(key), arm, IN, GROW, np.array(wanted), role)
+    return role == GROW
+
+
+def test_exact_numbers_by_arm():
+    arm = np.random.default_rng(0).integers(0, 3, 500).astype(np.uint8)
+    mask = chosen(1, arm, [10, 0, 1000])
+    assert [mask[arm == a].sum() for a in range(3)] == [10, 0, (arm == 2).sum()]
+    counts = np.empty(3, np.int64)
+    count_roles(np.where(mask, GROW, OUT), GROW, arm, counts)
+    np.testing.assert_array_equal(counts, [10, 0, (arm == 2).sum()])
+
+
+def test_a_larger_sample_holds_the_smaller_one():
+    arm = np.zeros(400, np.uint8)
+    small, large = chosen(3, arm, [50]), chosen(3, arm, [60])
+    assert small.sum() == 50
+    assert (large | ~small).all()
+
+
+def test_draws_are_by_row_not_by_order():
+    """Rows of another arm, or rows that are out, do not change which rows are drawn."""
+    arm = np.zeros(300, np.uint8)
+    alone = chosen(5, arm, [30])
+    mixed = np.r_[arm, np.ones(200, np.uint8)]
+    np.testing.assert_array_equal(chosen(5, mixed, [30, 20])[:300], alone)
+
+
+def test_every_row_is_as_likely():
+    arm = np.zeros(40, np.uint8)
+    hits = sum(chosen(key, arm, [10]) for key in range(400))
+    assert hits.sum() == 4000
+    assert (np.abs(hits - 100) < 5 * np.sqrt(400 * 0.25 * 0.75)).all()
+
+
+@pytest.mark.parametrize("rate", [0.3, 1.0])
+def test_poisson_bootstrap(rate):
+    role, copies = np.full(4000, IN), np.zeros(4000, np.uint8)
+    role[:1000] = OUT
+    poisson_bootstrap(np.uint64(9), rate, IN, GROW, role, copies)
+    assert not copies[:1000].any()
+    drawn = copies[1000:]
+    np.testing.assert_array_equal(role[1000:] == GROW, drawn > 0)
+    assert abs(drawn.mean() - rate) < 5 * np.sqrt(rate / 3000)
+    assert abs(drawn.var() - rate) < 0.2 * rate
+
+
+def test_gathered_rows_carry_their_words():
+    role = np.array([0, 2, 2, 0, 2], np.uint8)
+    copies, arm = np.array([0, 1, 3, 0, 2], np.uint8), np.array([0, 1, 0, 1, 1], np.uint8)
+    words = np.arange(10)
+    index, word, row_arm = np.empty(3, np.uint32), np.empty(6, np.int64), np.empty(3, np.uint8)
+    assert gather_rows(role, GROW, copies, words, 2, arm, index, word, row_arm) == 3
+    assert index.tolist() == [1, 2, 4]
+    assert word.tolist() == [2, 3, 12, 15, 16, 18]
+    assert row_arm.tolist() == [1, 0, 1]
+
+
+def test_keys_differ_by_seed_purpose_and_number():
+    keys = {int(purpose_key(*map(np.uint64, key))) for key in np.ndindex(4, 4, 4)}
+    assert len(keys) == 64

@@ -1,0 +1,253 @@
+"""The UMODL kernels against equation (2) written down plainly, and against searches that try everything."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive_umodl as naive
+from upturn.kernels.umodl import (
+    boundary_counts,
+    group_prior,
+    interval_prior,
+    log_factorials,
+    part_costs,
+    sort_with_cells,
+)
+from upturn.kernels.umodl_groups import best_groups
+from upturn.kernels.umodl_polish import cuts_cost, greedy_cuts, merged, polish
+from upturn.kernels.umodl_search import exact_cuts, fast_cuts
+
+
+def draw_rows(seed, n, n_arms=2, n_classes=2, levels=None, effect=0.8):
+    """Rows whose outcome depends on arm and value in a few steps."""
+    rng = np.random.default_rng(seed)
+    values = rng.uniform(0, 4, n) if levels is None else rng.integers(0, levels, n).astype(float)
+    arm = rng.integers(0, n_arms, n)
+    push = (np.floor(values).astype(int) + arm) % 2 == 0
+    cls = np.where(rng.random(n) < effect, push * (n_classes - 1), rng.integers(0, n_classes, n))
+    return values, arm, cls.astype(int)
+
+
+def prepare(values, arm, cls, n_arms=2, n_classes=2, merge_runs=True):
+    cells = (arm * n_classes + cls).astype(np.uint8)
+    ordered, cells, _ = sort_with_cells(values, cells, n_arms * n_classes)
+    points, rows = boundary_counts(ordered, cells, n_arms * n_classes, merge_runs=merge_runs)
+    return points, rows, ordered
+
+
+def total_cost(points, cuts, n_arms, n_classes, prior):
+    table = log_factorials(int(points[-1].sum()) + n_classes)
+    return cuts_cost(points, cuts, n_arms, n_classes, table) + prior[len(cuts) - 1]
+
+
+def test_log_factorials_are_exact_to_the_last_bits():
+    table = log_factorials(5000)
+    assert table[0] == table[1] == 0.0
+    expected = np.array([math.lgamma(k + 1) for k in range(5001)])
+    np.testing.assert_allclose(table[:5001], expected, rtol=1e-14)
+
+
+@given(st.lists(st.lists(st.integers(0, 30), min_size=6, max_size=6), min_size=1, max_size=4), st.sampled_from([2, 3]))
+def test_part_costs_are_the_terms_of_equation_2(cells, n_arms):
+    n_classes = 6 // n_arms
+    pooled, separate = part_costs(np.array(cells), n_arms, n_classes)
+    for k, row in enumerate(cells):
+        part = np.array(row).reshape(n_arms, n_classes).tolist()
+        assert pooled[k] == pytest.approx(naive.part_cost(part, 0), rel=1e-12, abs=1e-12)
+        assert separate[k] == pytest.approx(naive.part_cost(part, 1), rel=1e-12, abs=1e-12)
+
+
+@given(st.lists(st.lists(st.integers(0, 12), min_size=4, max_size=4), min_size=1, max_size=5))
+def test_the_better_w_of_each_interval_is_the_best_choice_of_all(cells):
+    parts = [np.array(row).reshape(2, 2).tolist() for row in cells]
+    pooled, separate = part_costs(np.array(cells), 2, 2)
+    assert np.minimum(pooled, separate).sum() == pytest.approx(naive.cost_with_all_w(parts, 0.0), rel=1e-12, abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 17, 1000])
+def test_interval_prior(n):
+    prior = interval_prior(n, 12)
+    expected = [naive.interval_prior(n, i) for i in range(1, 13)]
+    np.testing.assert_allclose(prior[1:], expected, rtol=1e-12)
+    assert np.all(np.diff(prior[1:], 2) < 0)  # concave: what the exact search rests on
+
+
+@pytest.mark.parametrize("n_values", [1, 2, 5, 12, 40])
+def test_group_prior(n_values):
+    prior = group_prior(n_values, n_values)
+    expected = [naive.group_prior(n_values, i) for i in range(1, n_values + 1)]
+    np.testing.assert_allclose(prior[1:], expected, rtol=1e-12)
+    assert np.all(np.diff(prior[1:], 2) < 1e-9)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 60), st.sampled_from([None, 1, 3, 10]))
+def test_sorting_carries_cells_along(seed, n, levels):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=n) if levels is None else rng.integers(-levels, levels, n) * 0.1
+    cells = rng.integers(0, 4, n).astype(np.uint8)
+    ordered, moved, _ = sort_with_cells(values, cells, 4)
+    assert sorted(zip(values + 0.0, cells, strict=True)) == sorted(zip(ordered, moved, strict=True))
+    assert np.all(np.diff(ordered) >= 0)
+
+
+def test_values_that_differ_in_the_last_bit_stay_apart():
+    values = np.array([1.0, np.nextafter(1.0, 2.0), 1.0, np.nextafter(1.0, 2.0), -0.0, 0.0])
+    cells = np.array([0, 1, 0, 1, 2, 3], dtype=np.uint8)
+    ordered, moved, _ = sort_with_cells(values, cells, 4)
+    assert moved[2:].tolist() == [0, 0, 1, 1]
+    points, rows = boundary_counts(ordered, moved, 4)
+    assert rows.tolist() == [0, 2, 4, 6]  # both zeros are one value
+    assert points[1].tolist() == [0, 0, 1, 1]
+
+
+@given(st.integers(0, 10_000), st.integers(1, 80), st.sampled_from([None, 2, 6]))
+def test_boundary_counts(seed, n, levels):
+    values, arm, cls = draw_rows(seed, n, levels=levels)
+    points, rows, ordered = prepare(values, arm, cls)
+    every, every_row, _ = prepare(values, arm, cls, merge_runs=False)
+    assert every_row.tolist() == [0, *(np.flatnonzero(np.diff(ordered)) + 1).tolist(), n]
+    assert set(rows.tolist()) <= set(every_row.tolist())
+    order = np.argsort(values, kind="stable")
+    cells = (arm * 2 + cls)[order]
+    for counts, row in [*zip(points, rows, strict=True), *zip(every, every_row, strict=True)]:
+        assert counts.tolist() == np.bincount(cells[:row], minlength=4).tolist()
+
+
+def test_weights_count_rows_several_times():
+    values, arm, cls = draw_rows(3, 40, levels=5)
+    weights = np.random.default_rng(0).integers(1, 4, 40)
+    cells = (arm * 2 + cls).astype(np.uint8)
+    repeated = prepare(*(np.repeat(a, weights) for a in (values, arm, cls)))[0]
+    ordered, moved, kept = sort_with_cells(values, cells, 4, weights)
+    points, _ = boundary_counts(ordered, moved, 4, kept)
+    np.testing.assert_array_equal(points, repeated)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(("n_arms", "n_classes"), [(2, 2), (3, 2), (2, 3)])
+def test_exact_search_finds_the_optimum(seed, n_arms, n_classes):
+    levels = [None, 6, None, 12][seed % 4]
+    values, arm, cls = draw_rows(seed, 20 + 8 * seed, n_arms, n_classes, levels, effect=[0.0, 0.9, 0.6][seed % 3])
+    points, _, _ = prepare(values, arm, cls, n_arms, n_classes)
+    prior = interval_prior(len(values), len(points))
+    cuts = exact_cuts(points, n_arms, n_classes, prior)
+    found = total_cost(points, cuts, n_arms, n_classes, prior)
+    assert found == pytest.approx(naive.best_cost(values, arm, cls, n_arms, n_classes), rel=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_greedy_search_is_the_papers(seed):
+    values, arm, cls = draw_rows(seed, 60, levels=[None, 9][seed % 2], effect=0.9)
+    points, _, ordered = prepare(values, arm, cls, merge_runs=False)
+    prior = interval_prior(len(values), len(points))
+    cuts = merged(points, 2, 2, prior, 1)
+    distinct = np.unique(ordered)
+    start = naive.tables(values, arm, cls, 2, 2, distinct[:-1])
+    expected = naive.greedy_parts(start, len(values), naive.interval_prior)
+    assert np.diff(points[cuts], axis=0).reshape(-1, 2, 2).tolist() == expected
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_post_optimisation_ends_where_no_move_helps(seed):
+    values, arm, cls = draw_rows(seed, 90, effect=0.8)
+    points, _, _ = prepare(values, arm, cls)
+    m = len(points) - 1
+    prior = interval_prior(len(values), m + 1)
+    rng = np.random.default_rng(seed)
+    start = np.unique(np.concatenate([[0, m], rng.integers(1, m, 6)]))
+    cuts = polish(points, start, 2, 2, prior)
+    best = total_cost(points, cuts, 2, 2, prior)
+    assert best <= total_cost(points, start, 2, 2, prior) + 1e-9
+    inner = cuts[1:-1].tolist()
+    gains = [best - total_cost(points, np.array([0, *move, m]), 2, 2, prior) for move in local_moves(inner, m)]
+    assert max(gains, default=0.0) <= 1e-9
+
+
+def local_moves(inner, m):
+    """Every split, merge, merge-split and merge-merge-split of a partition with these inner cuts."""
+    cuts = [0, *inner, m]
+    for span in (1, 2, 3):
+        for k in range(len(cuts) - span):
+            for at in range(cuts[k] + 1, cuts[k + span]):
+                yield [*cuts[1 : k + 1], at, *cuts[k + span : -1]]
+    for k in range(len(inner)):
+        yield inner[:k] + inner[k + 1 :]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_fast_search_is_as_good_as_the_exact_one_here(seed):
+    values, arm, cls = draw_rows(seed, 150, effect=0.7)
+    points, _, _ = prepare(values, arm, cls)
+    prior = interval_prior(len(values), len(points))
+    fast, exact = (total_cost(points, search(points, 2, 2, prior), 2, 2, prior) for search in (fast_cuts, exact_cuts))
+    assert fast == pytest.approx(exact, rel=1e-12)
+
+
+def test_searches_on_a_single_point():
+    points = np.array([[0, 0, 0, 0], [3, 1, 2, 2]], dtype=np.int32)
+    for search in (exact_cuts, fast_cuts, greedy_cuts):
+        assert search(points, 2, 2, interval_prior(8, 2)).tolist() == [0, 1]
+
+
+def draw_groups(seed, n_values, n_arms=2, n_classes=2):
+    rng = np.random.default_rng(seed)
+    kinds = rng.dirichlet(np.ones(n_classes) * 0.5, size=(3, n_arms))
+    sizes = rng.integers(1, 30, size=(n_values, n_arms))
+    which = rng.integers(0, 3, n_values)
+    counts = [[rng.multinomial(sizes[v, a], kinds[which[v], a]) for a in range(n_arms)] for v in range(n_values)]
+    return np.array(counts)
+
+
+def group_cost(values, labels):
+    parts = [values[labels == g].sum(axis=0).tolist() for g in range(labels.max() + 1)]
+    return naive.cost(parts, naive.group_prior(len(values), len(parts)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("n_arms", "n_classes"), [(2, 2), (3, 2), (2, 3)])
+def test_few_values_are_grouped_optimally(seed, n_arms, n_classes):
+    values = draw_groups(seed, 1 + seed, n_arms, n_classes)
+    flat = values.reshape(len(values), -1)
+    labels = best_groups(flat, n_arms, n_classes, group_prior(len(values), len(values)))
+    assert group_cost(values, labels) == pytest.approx(naive.best_group_cost(values.tolist()), rel=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("greedy", [False, True])
+def test_many_values_end_where_no_move_helps(seed, greedy):
+    values = draw_groups(seed, 14)
+    labels = best_groups(values.reshape(14, 4), 2, 2, group_prior(14, 14), greedy=greedy)
+    best = group_cost(values, labels)
+    assert best <= group_cost(values, np.zeros(14, dtype=int)) + 1e-9
+    assert labels[0] == 0
+    assert np.all(np.diff(np.maximum.accumulate(labels)) <= 1)
+    for v in range(14):
+        for g in range(labels.max() + 2):
+            other = labels.copy()
+            other[v] = g
+            other = np.unique(other, return_inverse=True)[1]
+            assert group_cost(values, other) >= best - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nine_values_are_grouped_optimally_by_descent(seed):
+    values = draw_groups(seed, 9)  # beyond EXACT_VALUES: several starts, then moves and merges
+    labels = best_groups(values.reshape(9, 4), 2, 2, group_prior(9, 9))
+    array = values.tolist()
+    table = {}
+
+    def one(group):
+        key = tuple(group)
+        if key not in table:
+            part = values[list(group)].sum(axis=0).tolist()
+            table[key] = min(naive.part_cost(part, 0), naive.part_cost(part, 1))
+        return table[key]
+
+    prior = [naive.group_prior(9, i) if i else 0.0 for i in range(10)]
+    best = min(prior[len(p)] + sum(one(g) for g in p) for p in naive.set_partitions(list(range(len(array)))))
+    assert group_cost(values, labels) == pytest.approx(best, rel=1e-11)

@@ -1,0 +1,314 @@
+"""The default base against scikit-learn itself, foreign bases, and what is saved of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC
+
+import upturn as up
+from upturn._nuisance import _boosted
+from upturn._nuisance._boosted import BoostedTrees
+from upturn._table import read_table
+from upturn.meta import ClassTransformation, DRLearner, RLearner, SLearner, TLearner, TreatedOnly, XLearner
+
+
+def raw_table(n, seed=0, levels=4):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "channel": rng.choice([f"c{j}" for j in range(levels)], n),
+            "age": rng.normal(40, 10, n),
+            "region": rng.choice(["n", "s"], n).astype(object),
+            "spend": rng.exponential(size=n),
+        }
+    )
+    frame.loc[rng.random(n) < 0.1, "age"] = np.nan
+    frame.loc[rng.random(n) < 0.1, "channel"] = None
+    return frame
+
+
+@pytest.mark.parametrize("classify", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_flat_trees_predict_what_scikit_learn_predicts(classify, weighted):
+    X, schema = read_table(raw_table(2000))
+    rng = np.random.default_rng(1)
+    code, age = np.nan_to_num(X[:, 0], nan=7.0), np.nan_to_num(X[:, 1], nan=30.0)
+    y = (code % 2) + 0.05 * age + rng.normal(size=2000)
+    y = (y > np.median(y)).astype(int) if classify else y
+    weight = rng.uniform(0.5, 2, 2000) if weighted else None
+    ours = BoostedTrees.fit(X, y, weight, schema, classify=classify, seed=0)
+    kind = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
+    theirs = kind(
+        categorical_features=schema.categorical, early_stopping=False, random_state=0, **_boosted._OUTCOMES
+    ).fit(X, y, sample_weight=weight)
+    new, _ = read_table(raw_table(500, seed=2))
+    expected = theirs.predict_proba(new)[:, 1] if classify else theirs.predict(new)
+    assert np.ptp(expected) > 0.1
+    assert (ours.start >= 0).any()  # some splits are categorical
+    np.testing.assert_allclose(ours.predict(new), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_levels_without_rows_in_a_part_count_as_missing_and_many_levels_are_pooled():
+    X, schema = read_table(raw_table(4000, levels=300))
+    assert len(schema.levels[0]) == 300
+    y = (np.nan_to_num(X[:, 0]) % 3 == 0) + 0.1 * np.random.default_rng(0).normal(size=4000)
+    model = BoostedTrees.fit(X, y, None, schema, classify=False, seed=0)
+    assert np.corrcoef(model.predict(X), y)[0, 1] > 0.3
+    few = X[(X[:, 0] < 10) | np.isnan(X[:, 0])]
+    part = BoostedTrees.fit(few, np.arange(len(few)) % 7.0, None, schema, classify=False, seed=0)
+    unseen, missing = few[:20].copy(), few[:20].copy()
+    unseen[:, 0], missing[:, 0] = 250.0, np.nan
+    np.testing.assert_array_equal(part.predict(unseen), part.predict(missing))
+
+
+BASES = {
+    "default": (None, None),
+    "logistic": (LogisticRegression(max_iter=1000), None),
+    "linear": (LinearRegression(), LinearRegression()),
+    "double SVM": (LinearSVC(), None),
+    "forest": (RandomForestRegressor(5, random_state=0), RandomForestRegressor(5, random_state=0)),
+    "neighbours": (KNeighborsRegressor(), None),
+    "support vectors": (SVR(), None),
+    "adaboost": (AdaBoostClassifier(n_estimators=5, random_state=0), AdaBoostRegressor(n_estimators=5, random_state=0)),
+    "pipeline": (make_pipeline(StandardScaler(), LogisticRegression()), None),
+    "boosting": (HistGradientBoostingClassifier(max_iter=5), HistGradientBoostingRegressor(max_iter=5)),
+}
+
+
+def campaign(n=400, arms=1, seed=0, binary=True):
+    rng = np.random.default_rng(seed + 1000)
+    X = raw_table(n, seed)
+    labels = np.array(["control", "mail", "call"])[: arms + 1]
+    t = rng.choice(labels, n)
+    lift = 0.4 * (t == "mail") * (X["region"] == "n") + 0.2 * (t == "call")
+    y = rng.random(n) < 0.3 + lift if binary else 5 * lift + rng.normal(size=n)
+    return X, y.astype(float).to_numpy(), t
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_papers_baselines_fit_raw_tables_and_are_saved(base, tmp_path):
+    X, y, t = campaign()
+    estimator, effect = BASES[base]
+    model = TLearner(estimator, random_state=0).fit(X, y, t)
+    response = model.predict_response(X)
+    np.testing.assert_allclose(response[:, 1] - response[:, 0], model.predict(X))
+    model.save(tmp_path / "model")
+    trusted = [
+        "sklearn.tree._tree.Tree",
+        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        "sklearn.neighbors._kd_tree.KDTree",
+        "sklearn.metrics._dist_metrics.EuclideanDistance64",
+    ]
+    again = up.load(tmp_path / "model", trusted=trusted)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    dr = DRLearner(estimator, effect, cv=2, random_state=0).fit(X, y, t)
+    assert np.isfinite(dr.predict(X)).all()
+
+
+LEARNERS = {
+    "S": lambda **k: SLearner(random_state=0),
+    "S interactions": lambda **k: SLearner(Ridge(), interactions=True),
+    "T": lambda **k: TLearner(random_state=0, **k),
+    "X": lambda **k: XLearner(random_state=0, **k),
+    "DR": lambda **k: DRLearner(cv=2, random_state=0, **k),
+    "R": lambda **k: RLearner(cv=2, random_state=0, **k),
+    "treated": lambda **k: TreatedOnly(random_state=0),
+}
+
+
+@pytest.mark.parametrize("binary", [True, False])
+@pytest.mark.parametrize("arms", [1, 2])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_default_base_takes_raw_tables_arms_and_outcomes_and_needs_nobodys_trust(name, arms, binary, tmp_path):
+    X, y, t = campaign(600, arms, binary=binary)
+    model = LEARNERS[name]().fit(X, y, t)
+    scores = model.predict(X)
+    assert scores.shape == ((600,) if arms == 1 else (600, 2))
+    assert np.isfinite(scores).all()
+    model.save(tmp_path / "model")
+    again = up.load(tmp_path / "model")  # no trusted types
+    np.testing.assert_array_equal(again.predict(X), scores)
+    if name != "treated":
+        assert model.arms_ == (["mail"] if arms == 1 else ["call", "mail"])
+        gain = scores if arms == 1 else scores[:, 1]
+        assert gain[X["region"] == "n"].mean() > gain[X["region"] == "s"].mean()
+        np.testing.assert_array_equal(again.recommend(X), model.recommend(X))
+
+
+@pytest.mark.parametrize("name", ["T", "X", "DR", "R"])
+def test_same_bits_on_any_number_of_threads_and_for_the_same_seed(name):
+    X, y, t = campaign(600)
+    one, two = (LEARNERS[name](n_jobs=jobs).fit(X, y, t).predict(X) for jobs in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("name", ["S", "T", "X", "DR", "R"])
+def test_weights_count_and_zero_leaves_a_row_out(name):
+    X, y, t = campaign(800, binary=False)
+    weight = np.random.default_rng(0).uniform(0.2, 3, 800)
+    plain, weighted = (LEARNERS[name]().fit(X, y, t, w).predict(X) for w in (None, weight))
+    assert not np.allclose(plain, weighted)
+    half = np.arange(800) % 2 * 1.0
+    if name in ("S", "T"):  # the others deal rows to folds, or count them for the arms' shares
+        left_out = LEARNERS[name]().fit(X, y, t, half).predict(X)
+        keep = half > 0
+        fewer = LEARNERS[name]().fit(X[keep], y[keep], t[keep]).predict(X)
+        np.testing.assert_allclose(left_out, fewer)
+
+
+def test_two_values_other_than_zero_and_one_keep_their_scale():
+    X, y, t = campaign(500)
+    for base in (None, LogisticRegression(max_iter=1000)):
+        plain = TLearner(base, random_state=0).fit(X, y, t)
+        scaled = TLearner(base, random_state=0).fit(X, 5 + 20 * y, t)
+        np.testing.assert_allclose(scaled.predict(X), 20 * plain.predict(X))
+        np.testing.assert_allclose(scaled.predict_response(X), 5 + 20 * plain.predict_response(X))
+
+
+def test_an_arm_with_one_outcome_is_a_constant():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    t, y = np.arange(60) % 2, np.where(np.arange(60) % 2, np.arange(60) % 4 == 1, 0)
+    response = TLearner(LogisticRegression()).fit(X, y, t).predict_response(X)
+    assert (response[:, 0] == 0).all()
+    assert 0 < response[:, 1].min() < response[:, 1].max() < 1
+
+
+def test_support_vector_machines_are_calibrated_by_logistic_regression():
+    rng = np.random.default_rng(0)
+    X, t = rng.normal(size=(400, 2)), np.arange(400) % 2
+    y = (rng.random(400) < 1 / (1 + np.exp(-2 * X[:, 0]))).astype(float)
+    response = TLearner(SVC(kernel="linear")).fit(X, y, t).predict_response(X)
+    for arm in (0, 1):
+        mine = t == arm
+        scores = SVC(kernel="linear").fit(X[mine], y[mine]).decision_function(X)
+        curve = LogisticRegression().fit(scores[mine, None], y[mine])
+        np.testing.assert_allclose(response[:, arm], curve.predict_proba(scores[:, None])[:, 1])
+    flipped = ClassTransformation(SVC(kernel="linear")).fit(X, y, t)
+    assert np.abs(flipped.predict(X)).max() < 1  # a difference of probabilities, not a distance from a plane
+
+
+def test_class_transformation_undoes_unequal_propensities():
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 2, 40_000)
+    chance = np.where(x == 1, 0.8, 0.2)
+    t = (rng.random(40_000) < chance).astype(int)
+    y = rng.random(40_000) < 0.2 + 0.4 * x + 0.2 * t  # a constant effect
+    X = pd.DataFrame({"x": x, "p": chance})
+    biased = ClassTransformation().fit(X[["x"]], y, t).predict(pd.DataFrame({"x": [0, 1]}))
+    for propensity in ("p", None, LogisticRegression(C=1e6)):
+        model = ClassTransformation(propensity=propensity).fit(X, y, t)
+        np.testing.assert_allclose(model.predict(pd.DataFrame({"x": [0, 1], "p": [0.2, 0.8]})), 0.2, atol=0.03)
+    assert np.abs(biased - 0.2).max() > 0.1
+
+
+def test_saved_members_are_checked(tmp_path):
+    X, y, t = campaign(300)
+    trees = TLearner(random_state=0).fit(X, y, t)._members[0].model
+    schema = read_table(X)[1]
+    state = trees.get_state()
+    BoostedTrees.from_state(state, schema)
+
+    def spoiled(name, index, value):
+        array = state[name].copy()
+        array[index] = value
+        return {**state, name: array}
+
+    inside, categorical = np.flatnonzero(trees.feature >= 0), np.flatnonzero(trees.start >= 0)
+    bad = {
+        "column that does not exist": spoiled("feature", inside[0], 99),
+        "further down": spoiled("left", inside[0], inside[0]),
+        "not finite": spoiled("threshold", np.flatnonzero(trees.feature < 0)[0], np.inf),
+        "outside the table": spoiled("roots", 0, len(trees.feature)),
+        "neither side": spoiled("sides", 0, 3),
+        "another kind": spoiled("start", inside[0], -1 if trees.start[inside[0]] >= 0 else 0),
+        "all levels": spoiled("start", categorical[0], len(trees.sides) - 1),
+        "left is not well formed": {**state, "left": state["left"][:-1]},
+        "baseline": {**state, "baseline": np.nan},
+    }
+    for message, wrong in bad.items():
+        with pytest.raises(ValueError, match=message):
+            BoostedTrees.from_state(wrong, schema)
+
+
+X0, T0 = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+Y0 = np.random.default_rng(1).normal(size=40)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (
+            TLearner(LogisticRegression()),
+            r"LogisticRegression is a classifier, and y has 20 distinct values.*pass a regressor",
+        ),
+        (DRLearner(Ridge(), LogisticRegression()), r"effect_estimator=LogisticRegression is not a regressor"),
+        (RLearner(Ridge(), KNeighborsRegressor(), propensity=0.4), r"KNeighborsRegressor takes no sample_weight"),
+        (DRLearner(Ridge(), cv=30), r"the control arm has 20 row\(s\), fewer than cv=30 folds.*lower cv"),
+        (DRLearner(Ridge(), cv=1), r"cv=1: cross-fitting needs at least 2 folds"),
+        (
+            DRLearner(Ridge(), cv=[(np.arange(20), np.arange(20, 40))]),
+            r"hold 20 rows, 20 of them distinct, and there are 40",
+        ),
+        (DRLearner(Ridge(), cv=[(np.arange(40), np.arange(40))]), r"rows of its own test part"),
+        (DRLearner(Ridge(), cv="five"), r"cv='five': expected a number of folds"),
+        (
+            DRLearner(Ridge(), propensity=1.0),
+            r"probabilities \[0.0, 1.0\], control first: all must be above 0 and below 1",
+        ),
+        (DRLearner(Ridge(), propensity=[0.2, 0.2]), r"the known probability of each of the 1 treatment arm"),
+        (DRLearner(Ridge(), propensity="p"), r"names the column\(s\) \['p'\], which X does not have"),
+        (DRLearner(Ridge(), propensity=Ridge()), r"propensity=Ridge predicts no probabilities"),
+        (DRLearner(Ridge(), propensity=SVC()), r"propensity=SVC predicts no probabilities.*Calibrated"),
+        (DRLearner(Ridge(), clip=0.7), r"clip=0.7: expected a number from 0"),
+        (XLearner(Ridge(), propensity=-0.5), r"\[-0.5\] at row 0 are not probabilities"),
+    ],
+    ids=lambda value: None,
+)
+def test_bad_input(model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(X0, Y0, T0)
+
+
+def test_a_base_that_is_no_estimator():
+    for wrong in ("svm", Ridge):
+        with pytest.raises(TypeError, match="cannot be fitted and asked"):
+            TLearner(wrong).fit(X0, Y0, T0)
+
+
+def test_propensities_of_0_and_1():
+    X = pd.DataFrame({"x": X0[:, 0], "p": np.where(np.arange(40) < 6, 0.0, 0.5)})
+    with pytest.warns(UserWarning, match=r"DRLearner: the propensity of 6 of 40 row\(s\) was below 0.01 or above 0.99"):
+        DRLearner(Ridge(), propensity="p", cv=2).fit(X, Y0, T0)
+    with pytest.raises(
+        ValueError, match=r"of 6 of 40 row\(s\) is 0 or 1, the first at row 0.*remove them, or pass clip"
+    ):
+        DRLearner(Ridge(), propensity="p", clip=0, cv=2).fit(X, Y0, T0)
+    with pytest.raises(ValueError, match="missing"):
+        DRLearner(Ridge(), propensity="p", cv=2).fit(X.assign(p=np.nan), Y0, T0)
+
+
+def test_three_arms_name_the_small_one():
+    t = np.where(np.arange(40) < 2, "rare", np.where(T0 == 1, "mail", "control"))
+    with pytest.raises(
+        ValueError, match=r"treatment arm 2 of 2 \(in the order of arms_\) has 2 row\(s\), fewer than cv=5"
+    ):
+        DRLearner(Ridge()).fit(X0, Y0, t)
+
+
+def test_calibrated_classifier_as_propensity_and_clone():
+    model = DRLearner(Ridge(), propensity=CalibratedClassifierCV(SVC(), cv=2, ensemble=False), cv=2, random_state=0)
+    np.testing.assert_array_equal(clone(model).fit(X0, Y0, T0).predict(X0), model.fit(X0, Y0, T0).predict(X0))
+    assert TLearner(KNeighborsClassifier(3)).fit(X0, Y0 > 0, T0).predict(X0).shape == (40,)

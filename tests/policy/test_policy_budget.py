@@ -1,0 +1,259 @@
+"""The budget path against linear programs, the gains it measures against their definition, and its edges."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from naive_policy import budget_program, plan_gain
+from upturn.metrics import Estimate, uplift_curve
+from upturn.policy import gain_curve, target
+
+
+@st.composite
+def instances(draw):
+    """(uplift, cost, value, budget) with ties, free arms and harmful arms, no number too small for HiGHS to see."""
+    n, k = draw(st.integers(1, 12)), draw(st.integers(1, 4))
+    few = st.integers(-4, 6).map(lambda v: v / 4)
+    uplift = draw(arrays(float, (n, k), elements=few | st.integers(-999, 999).map(lambda v: v / 1000)))
+    cost = draw(arrays(float, (n, k), elements=st.integers(0, 5).map(lambda v: v / 2) | st.floats(0.0625, 3, width=32)))
+    value = draw(st.none() | st.sampled_from([0.5, 2.0, 10.0]))
+    return uplift, cost, value, draw(st.floats(0, 1)) * cost.sum()
+
+
+@given(instances())
+def test_budget_path_solves_the_linear_program(instance):
+    uplift, cost, value, budget = instance
+    plan = target(uplift, budget=budget, cost=cost, value=value)
+    benefit = uplift if value is None else value * uplift - cost
+    best, _ = budget_program(cost, benefit, budget)
+    found = plan.predicted_gain if value is None else plan.predicted_profit
+    assert plan.cost <= budget + 1e-9 * max(1, budget)
+    assert found <= best + 1e-9
+    # What is missing is the one upgrade that does not fit: less than its whole gain, exactly its affordable part.
+    price = 0.0 if value is None else 1.0
+    if plan.marginal_gain > price:
+        np.testing.assert_allclose(found + plan.left * (plan.marginal_gain - price), best, atol=1e-7)
+    else:
+        np.testing.assert_allclose(found, best, atol=1e-7)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_budget_path_and_price_on_a_larger_instance(k):
+    rng = np.random.default_rng(k)
+    uplift, cost = rng.normal(0.3, 1, (500, k)), rng.uniform(0.1, 2, (500, k))
+    budget = 0.3 * np.minimum(cost.min(axis=1), 1).sum()
+    plan = target(uplift, budget=budget, cost=cost)
+    best, price = budget_program(cost, uplift, budget)
+    assert price == pytest.approx(plan.marginal_gain, rel=1e-9)
+    assert plan.predicted_gain + plan.left * price == pytest.approx(best, rel=1e-12)
+    assert 0 <= best - plan.predicted_gain < 3  # one person's upgrade
+
+
+@given(instances())
+def test_a_path_is_the_best_at_every_budget_and_only_rises(instance):
+    uplift, cost, _, _ = instance
+    plans = [target(uplift, budget=b, cost=cost) for b in np.linspace(0, cost.sum(), 6)]
+    gains = [plan.predicted_gain for plan in plans]
+    assert (np.diff(gains) >= -1e-12).all()
+    prices = [plan.marginal_gain for plan in plans]
+    assert prices == sorted(prices, reverse=True)
+
+
+def test_everybody_it_pays_to_treat():
+    uplift = np.array([[0.10, 0.30], [0.02, 0.01], [-0.2, 0.0], [0.2, 0.21]])
+    plan = target(uplift, cost=[1, 5], value=20, arms=["mail", "call"])
+    # profits: mail 1, -0.6, …, 3; call 1, -4.8, -5, -0.8; both arms of the first person bring 1, the cheaper wins
+    assert plan.recommended.tolist() == ["mail", "control", "control", "mail"]
+    assert plan.predicted_profit == pytest.approx(1 + 3)
+    assert np.isneginf(plan.marginal_gain)
+    assert "Nobody is left" in repr(plan)
+
+
+def test_fraction_takes_the_top_whatever_the_sign():
+    score = np.array([-3.0, -1.0, -2.0, -4.0])
+    assert target(score, fraction=0.5).order.tolist() == [1, 2]
+    assert target(score, fraction=0.74).n_treated == 2
+    assert target(score, budget=3).n_treated == 0  # a budget is never spent on harm
+    assert target(score, fraction=0).n_treated == 0
+    assert target(score, fraction=1).n_treated == 4
+
+
+def test_ties_are_broken_at_random_but_always_the_same():
+    flat = np.zeros(1000)
+    chosen = target(flat, fraction=0.3).arm
+    assert chosen.sum() == 300
+    assert 0.2 < chosen[:500].sum() / 300 < 0.8
+    np.testing.assert_array_equal(chosen, target(flat, fraction=0.3).arm)
+    assert (chosen != target(flat, fraction=0.3, random_state=1).arm).any()
+
+
+def test_budget_above_the_total_is_left_over():
+    plan = target([0.2, 0.1, -0.1], budget=100, cost=2)
+    assert (plan.n_treated, plan.cost, plan.left) == (2, 4.0, 96.0)
+    assert "96 of the budget left" in repr(plan)
+    assert target([0.2, 0.1, -0.1], budget=100).left == 98
+
+
+def test_costs_of_every_shape_are_the_same_costs():
+    uplift = np.random.default_rng(0).normal(size=(30, 2))
+    plans = [
+        target(uplift, budget=20, cost=cost, arms=["a", "b"])
+        for cost in ([1, 3], {"b": 3, "a": 1}, np.tile([1.0, 3.0], (30, 1)), {"control": 0, "a": 1, "b": 3})
+    ]
+    for plan in plans[1:]:
+        np.testing.assert_array_equal(plan.arm, plans[0].arm)
+    one = target(uplift[:, 0], budget=20, cost=2)
+    np.testing.assert_array_equal(one.arm, target(uplift[:, 0], budget=20, cost=np.full(30, 2)).arm)
+
+
+def experiment(n=3000, k=2, seed=0, weights=False):
+    rng = np.random.default_rng(seed)
+    arm, x = rng.integers(0, k + 1, n), rng.normal(size=(n, k))
+    y = rng.normal(size=n) + np.where(arm > 0, x[np.arange(n), np.maximum(arm, 1) - 1], 0.0)
+    return x, y, arm, rng.uniform(0.5, 2, n) if weights else None
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("k", [1, 3])
+def test_measured_gain_is_its_definition(k, weights):
+    uplift, y, arm, weight = experiment(200, k, weights=weights)
+    cost = np.arange(1, k + 1)
+    plan = target(uplift, budget=60, cost=list(cost), y=y, treatment=arm, sample_weight=weight, n_bootstrap=50)
+    expected = plan_gain(plan.arm, y, arm, np.ones(200) if weight is None else weight)
+    assert plan.gain == pytest.approx(200 * expected, rel=1e-9)
+    assert plan.per_1000 == pytest.approx(1000 * expected, rel=1e-9)
+    assert isinstance(plan.gain, Estimate)
+    assert plan.gain.low < plan.gain < plan.gain.high
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3))
+def test_gain_curve_is_the_gain_of_every_budget(seed, k):
+    uplift, y, arm, _ = experiment(40, k, seed=seed)
+    if len(np.unique(arm)) <= k:
+        return
+    cost = np.linspace(0.5, 1.5, k)
+    curve = gain_curve(uplift, y, arm, cost=list(cost), value=3.0, points=7, n_bootstrap=2)
+    for j, budget in enumerate(curve.budget):
+        plan = target(uplift, budget=budget, cost=list(cost), y=y, treatment=arm, n_bootstrap=2)
+        if plan.left < 1e-9:  # the curve goes on where a plan stops: into upgrades that do not pay
+            assert curve.gain[j] == pytest.approx(plan.per_1000, abs=1e-9)
+            assert curve.predicted[j] == pytest.approx(1000 * plan.predicted_gain / plan.n, abs=1e-9)
+            assert curve.treated[j] == pytest.approx(plan.n_treated / plan.n)
+            assert curve.profit[j] == pytest.approx(3 * curve.gain[j] - 1000 * budget / plan.n, abs=1e-9)
+
+
+def test_gain_curve_ends_at_the_average_effect_and_agrees_with_the_uplift_curve():
+    uplift, y, arm, _ = experiment(20_000, 1)
+    curve = gain_curve(uplift[:, 0], y, arm, points=11)
+    effect = y[arm == 1].mean() - y[arm == 0].mean()
+    assert curve.gain[-1] == pytest.approx(1000 * effect)
+    joint = 1000 * uplift_curve(y, uplift[:, 0], arm, ranking="joint")(curve.treated)
+    assert (np.abs(joint - curve.gain) < 0.5 * (curve.high - curve.gain) + 1e-9).all()  # two estimates of one thing
+    np.testing.assert_allclose(curve.random, 1000 * effect * curve.treated)
+    assert curve.best == 5  # effects are x, and half of the people have x > 0
+
+
+def test_intervals_cover_the_truth():
+    hits, errors = 0, []
+    for seed in range(100):
+        x, y, arm, _ = experiment(600, 1, seed=seed)
+        plan = target(x[:, 0], fraction=0.3, y=y, treatment=arm, random_state=seed, n_bootstrap=100)
+        truth = x[plan.arm == 1, 0].sum()
+        hits += plan.gain.low <= truth <= plan.gain.high
+        errors.append((plan.gain - truth) / plan.gain.se)
+    assert 88 <= hits <= 100
+    assert abs(np.mean(errors)) < 0.35
+
+
+def test_comparison_is_paired_and_per_1000():
+    uplift, y, arm, _ = experiment(4000, 2)
+    plan = target(uplift, fraction=0.2, cost=[1, 2], value=5, y=y, treatment=arm)
+    table = plan.comparison
+    assert table["whom"].tolist() == ["this plan", "nobody", "as many at random", "everybody: 1", "everybody: 2"]
+    np.testing.assert_allclose(table["gain per 1,000"][0], plan.per_1000)
+    assert table["gain per 1,000"][1] == 0
+    everybody = 1000 * (y[arm == 2].mean() - y[arm == 0].mean())
+    np.testing.assert_allclose(table["gain per 1,000"][4], everybody)
+    np.testing.assert_allclose(table["this plan better by"], plan.per_1000 - table["gain per 1,000"])
+    assert table["better low"][2] > 0  # far better than random, and known to be
+    np.testing.assert_allclose(table["cost"], [plan.cost, 0, plan.cost, 4000, 8000], rtol=0.1)
+    np.testing.assert_allclose(plan.profit, 4 * 5 * plan.per_1000 - plan.cost)
+    np.testing.assert_allclose(table["net profit"][0], plan.profit)
+    assert "gain per 1,000" in repr(table)
+    assert table.to_frame().shape == (5, 10)
+
+
+def test_value_per_person_decides_and_is_measured():
+    uplift, y, arm, _ = experiment(2000, 1)
+    value = np.where(np.arange(2000) < 1000, 10.0, 1.0)
+    plan = target(uplift[:, 0], cost=3.0, value=value, y=y, treatment=arm)
+    np.testing.assert_array_equal(plan.arm == 1, value * uplift[:, 0] > 3)
+    assert plan.profit == pytest.approx(2000 * plan_gain(plan.arm, y * value, arm, np.ones(2000)) - plan.cost)
+
+
+def test_apply_uses_the_same_cut_on_other_people():
+    uplift, y, arm, _ = experiment(2000, 2)
+    plan = target(uplift, budget=300, cost=[1, 2], y=y, treatment=arm)
+    np.testing.assert_array_equal(plan.apply(uplift, cost=[1, 2]), plan.recommended)
+    other = experiment(5000, 2, seed=1)[0]
+    share = np.mean(plan.apply(other, cost=[1, 2]) != 0)
+    assert share == pytest.approx(plan.n_treated / plan.n, abs=0.03)
+    top = target(uplift[:, 0], fraction=0.2)
+    assert np.mean(top.apply(other[:, 0]) == 1) == pytest.approx(0.2, abs=0.03)
+    np.testing.assert_array_equal(top.apply(uplift[:, 0]), top.recommended)
+    with pytest.raises(ValueError, match=r"1 column\(s\) and the plan 2 arm"):
+        plan.apply(other[:, 0])
+
+
+def test_same_bits_on_any_number_of_threads():
+    uplift, y, arm, _ = experiment(3000, 2)
+    one, two = (target(uplift, fraction=0.2, y=y, treatment=arm, n_jobs=jobs) for jobs in (1, 2))
+    np.testing.assert_array_equal(one.gain.samples, two.gain.samples)
+
+
+def test_marginal_gain_is_measured_just_above_the_cut():
+    uplift, y, arm, _ = experiment(40_000, 1)
+    plan = target(uplift[:, 0], fraction=0.3, y=y, treatment=arm)
+    assert plan.marginal_gain == pytest.approx(np.quantile(uplift, 0.7), abs=0.01)
+    assert plan.marginal_measured.low < plan.marginal_gain < plan.marginal_measured.high
+    assert "measured just above it" in repr(plan)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"cost": -1}, r"cost holds 1 negative value\(s\) \(smallest -1\).*belongs into value"),
+        ({"cost": [1.0, np.nan, 1.0]}, r"cost is missing or infinite 1 time\(s\), the first at row 1"),
+        ({"cost": [1.0, None, 1.0]}, r"cost is missing or infinite"),
+        ({"cost": {"b": 1}}, r"\[1\] missing; \['b'\] not an arm"),
+        ({"cost": {0: 2, 1: 1}}, r"control 0 the cost 2"),
+        ({"cost": [1.0, 2.0]}, r"cost has shape \(2,\), with 3 people and 1 treatment arm"),
+        ({"cost": "cheap"}, r"cost='cheap': expected a number"),
+        ({"value": -2}, r"value holds 1 negative"),
+        ({"value": [1.0, 2.0]}, r"value has shape \(2,\)"),
+        ({"budget": -1}, r"budget=-1: expected a number of people, 0 or more"),
+        ({"budget": np.nan, "cost": 1}, r"budget=nan: expected an amount of money"),
+        ({"budget": 1, "fraction": 0.5}, r"both limit the plan"),
+        ({"fraction": 20}, r"fraction=20: expected a share"),
+        ({"treatment": [0, 1, 0]}, r"treatment was given without y"),
+        ({"y": [0, 1], "treatment": [0, 1]}, r"uplift has 3 rows and y has 2.*plan.apply"),
+        ({"y": [0, 1, 0], "treatment": [0, 1, 2]}, r"1 column\(s\) and treatment 2 arm\(s\)"),
+        ({"arms": ["a", "b"]}, r"2 label\(s\) and uplift 1 column"),
+    ],
+)
+def test_bad_input(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        target([0.1, 0.2, 0.3], **arguments)
+
+
+def test_bad_uplift():
+    with pytest.raises(ValueError, match=r"uplift holds 1 missing .* row 1"):
+        target([0.1, np.nan], fraction=0.5)
+    with pytest.raises(ValueError, match=r"uplift has shape \(1, 1, 1\)"):
+        target(np.zeros((1, 1, 1)), fraction=0.5)
+    with pytest.raises(ValueError, match="needs y and treatment"):
+        gain_curve([0.1, 0.2], None)
+    with pytest.raises(ValueError, match="at least 2 points"):
+        gain_curve([0.1, 0.2], [0, 1], [0, 1], points=1)

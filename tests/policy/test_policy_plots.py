@@ -1,0 +1,31 @@
+"""Every picture can be drawn, and shows what it was given."""
+
+import numpy as np
+import pytest
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+
+from upturn._plot_policy import plot_calibration, plot_gain, plot_overlap
+from upturn.meta import ClassTransformation
+from upturn.policy import UpliftCalibrator, calibration_table, gain_curve, overlap
+
+
+def test_pictures():
+    rng = np.random.default_rng(0)
+    X, t = rng.normal(size=(600, 2)), rng.integers(0, 2, 600)
+    y = (rng.random(600) < 0.4 + 0.2 * t * np.sign(X[:, 0])).astype(float)
+    ax = plot_overlap(overlap(X, t))
+    assert ax.get_xlabel() == "probability of 1"
+    table = calibration_table(y, X[:, 0], t, n_bins=4)
+    assert len(plot_calibration(table).containers) == 1
+    model = UpliftCalibrator(ClassTransformation(), cv=2, random_state=0).fit(X, y, t)
+    drawn = plot_calibration(model.table_)
+    np.testing.assert_allclose(drawn.lines[-3].get_ydata(), model.table_["calibrated"])
+    curve = gain_curve(X[:, 0], y, t, n_bootstrap=20)
+    np.testing.assert_allclose(plot_gain(curve).lines[0].get_ydata(), curve.gain)
+    priced = gain_curve(X[:, 0], y, t, cost=1, value=10, n_bootstrap=20)
+    assert plot_gain(priced).get_ylabel() == "net profit per 1,000 people"
+    plt.close("all")

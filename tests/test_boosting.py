@@ -1,0 +1,363 @@
+"""Uplift boosting, against the equations and theorems of the paper, and bagging."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive_boosting
+import upturn as up
+from upturn.boosting import UpliftBagging, UpliftBoosting
+from upturn.boosting._coefficients import bound_factor, coefficients
+from upturn.meta import ClassTransformation
+from upturn.metrics import auuc
+from upturn.trees import UpliftTree
+
+ALGORITHMS = ["adaboost", "balanced", "forgetting"]
+ERROR = st.floats(0.01, 0.99)
+
+
+def experiment(n=600, seed=0, share=0.5):
+    rng = np.random.default_rng(seed)
+    X, treatment = rng.normal(size=(n, 3)), (rng.random(n) < share).astype(int)
+    effect = 0.25 * np.sign(X[:, 0]) + 0.15 * np.sign(X[:, 1] * X[:, 2])
+    y = (rng.random(n) < 0.5 + effect * (treatment - 0.5)).astype(int)
+    return X, y, treatment
+
+
+def fitted(algorithm, n_estimators=25, **options):
+    X, y, treatment = experiment()
+    model = UpliftBoosting(algorithm=algorithm, n_estimators=n_estimators, random_state=0, **options).fit(
+        X, y, treatment
+    )
+    return model, X, y, treatment
+
+
+def until_restart(history):
+    """The rounds before the first restart."""
+    stops = np.flatnonzero(history["restarted"])
+    return history[: stops[0]] if len(stops) else history
+
+
+# ------------------------------------------------------------------------------------------------ the paper
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_algorithm_1(algorithm):
+    model, X, y, treatment = fitted(algorithm)
+    rounds = until_restart(model.history_)
+    assert len(rounds) >= 3
+    decisions = [(member.recommend(X) == 1).astype(int) for member in model.estimators_[: len(rounds)]]
+    replay = naive_boosting.uplift_boosting(decisions, y, treatment == 1, algorithm, np.ones(len(y)))
+    for found, (errors, shares, betas, _) in zip(rounds, replay, strict=True):
+        assert (found["error_treatment"], found["error_control"]) == pytest.approx(errors, rel=1e-9)
+        assert (found["weight_treatment"], found["weight_control"]) == pytest.approx(shares, rel=1e-9)
+        assert (found["beta_treatment"], found["beta_control"]) == pytest.approx(betas, rel=1e-9)
+        assert found["beta"] == pytest.approx(min(betas), rel=1e-9)
+
+
+@pytest.mark.parametrize("algorithm", ["balanced", "forgetting"])
+def test_equation_6_balance_after_every_round(algorithm):
+    model, *_ = fitted(algorithm, n_estimators=60)
+    np.testing.assert_allclose(model.history_["weight_treatment"], 0.5, rtol=1e-12)
+    assert model.imbalance_ == pytest.approx(1)
+
+
+def test_adaboost_need_not_be_balanced():
+    model, *_ = fitted("adaboost", n_estimators=60)
+    assert model.imbalance_ > 1.01
+
+
+@pytest.mark.parametrize("algorithm", ["adaboost", "forgetting"])
+def test_equation_9_the_last_member_is_forgotten(algorithm):
+    model, X, y, treatment = fitted(algorithm)
+    rounds = until_restart(model.history_)
+    decisions = [(member.recommend(X) == 1).astype(int) for member in model.estimators_[: len(rounds)]]
+    replay = naive_boosting.uplift_boosting(decisions, y, treatment == 1, algorithm, np.ones(len(y)))
+    for h, (_, _, _, weights) in zip(decisions, replay, strict=True):
+        wrong = np.where(treatment == 1, h != y, h == y)
+        assert weights[wrong].sum() / weights.sum() == pytest.approx(0.5, abs=1e-12)
+
+
+def test_balanced_boosting_does_not_forget_in_general():
+    e_t, e_c = 0.3, 0.4
+    b_t, b_c = coefficients("balanced", e_t, e_c, 0.5, 0.5)
+    assert (1 - e_t) * b_t + (1 - e_c) * b_c != pytest.approx(e_t + e_c)
+
+
+GRID = [0.02, 0.15, 0.3, 0.45, 0.499, 0.5, 0.501, 0.55, 0.7, 0.85, 0.98]
+
+
+@pytest.mark.parametrize("e_t", GRID)
+@pytest.mark.parametrize("e_c", GRID)
+def test_theorem_2_minimises_the_bound_20(e_t, e_c):
+    beta_t, beta_c = coefficients("balanced", e_t, e_c, 0.5, 0.5)
+    grid = np.concatenate([np.geomspace(1e-4, 1e4, 20_001), [beta_c]])
+    values = naive_boosting.bound_20(grid, e_t, e_c)
+    reached = naive_boosting.bound_20(np.array(beta_c), e_t, e_c)
+    assert reached <= values.min() + 1e-9
+    assert bound_factor(e_t, e_c, 0.5, 0.5, beta_t, beta_c) == pytest.approx(float(reached), rel=1e-9)
+    # Equation (22): AdaBoost's factor for the error nearer to one half, or nothing gained on opposite sides of it.
+    if (e_t - 0.5) * (e_c - 0.5) > 0:
+        nearer = min(e_t, e_c, key=lambda e: abs(e - 0.5))
+        assert reached == pytest.approx(2 * np.sqrt(nearer * (1 - nearer)), rel=1e-9)
+    else:
+        assert (beta_t, beta_c) == (1, 1)
+        assert reached == pytest.approx(1, rel=1e-12)
+
+
+@given(e_t=ERROR, e_c=ERROR, p_t=st.floats(0.05, 0.95))
+def test_equation_18_minimises_16(e_t, e_c, p_t):
+    beta, same = coefficients("adaboost", e_t, e_c, p_t, 1 - p_t)
+    assert beta == same
+    best = bound_factor(e_t, e_c, p_t, 1 - p_t, beta, beta)
+    error = p_t * e_t + (1 - p_t) * e_c
+    assert best == pytest.approx(2 * np.sqrt(error * (1 - error)), rel=1e-9)
+    for b_t in beta * np.geomspace(0.2, 5, 9):
+        for b_c in beta * np.geomspace(0.2, 5, 9):
+            assert bound_factor(e_t, e_c, p_t, 1 - p_t, b_t, b_c) >= best - 1e-12
+
+
+@given(e_t=ERROR, e_c=ERROR)
+def test_equations_7_and_23_of_balanced_forgetting(e_t, e_c):
+    b_t, b_c = coefficients("forgetting", e_t, e_c, 0.5, 0.5)
+    assert e_t + (1 - e_t) * b_t == pytest.approx(e_c + (1 - e_c) * b_c, rel=1e-9)
+    assert (1 - e_t) * b_t + (1 - e_c) * b_c == pytest.approx(e_t + e_c, rel=1e-9)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_equation_15_bounds_the_training_error(algorithm):
+    model, X, y, treatment = fitted(algorithm)
+    rounds = until_restart(model.history_)
+    first = np.ones(len(y))
+    if algorithm != "adaboost":
+        first = np.where(treatment == 1, 0.5 / np.sum(treatment == 1), 0.5 / np.sum(treatment == 0))
+    for bound, score in zip(rounds["bound"], model.staged_predict(X), strict=False):
+        h = (score >= 0.5 - 1e-12).astype(int)
+        wrong = np.where(treatment == 1, h != y, h == y)
+        assert first[wrong].sum() / first.sum() <= bound + 1e-12
+    if algorithm != "forgetting":
+        assert (np.diff(rounds["bound"]) <= 1e-12).all()
+        assert rounds["bound"][0] <= 1
+    assert np.isnan(model.history_["bound"][len(rounds) :]).all()
+
+
+def test_adaboost_equals_discrete_adaboost_on_the_transformed_class():
+    model, X, y, treatment = fitted("adaboost")
+    rounds = until_restart(model.history_)
+    decisions = [(member.recommend(X) == 1).astype(int) for member in model.estimators_[: len(rounds)]]
+    labels = np.where(treatment == 1, y, 1 - y)
+    for found, (error, beta, _) in zip(rounds, naive_boosting.discrete_adaboost(decisions, labels), strict=True):
+        combined = (
+            found["weight_treatment"] * found["error_treatment"] + found["weight_control"] * found["error_control"]
+        )
+        assert combined == pytest.approx(error, rel=1e-9)
+        assert found["beta"] == pytest.approx(beta, rel=1e-9)
+
+
+def test_theorem_1_half_an_error_is_no_gain():
+    # Equal shares of h = 1 in both groups and equal weights: 1 - 2 error = the gain of equation (10).
+    rng = np.random.default_rng(0)
+    h = np.tile([1, 0, 1, 1], 50)
+    treated, y = np.repeat([True, False], 100), rng.integers(0, 2, 200)
+    weights = np.full(200, 1 / 200)
+    (e_t, e_c), _, _, _ = next(naive_boosting.uplift_boosting([h], y, treated, "balanced", weights))
+    rate = {(a, g): y[(h == a) & (treated == g)].mean() for a in (0, 1) for g in (True, False)}
+    gain = 0.75 * (rate[1, True] - rate[1, False]) + 0.25 * (rate[0, False] - rate[0, True])
+    assert 1 - (e_t + e_c) == pytest.approx(gain)
+
+
+# ------------------------------------------------------------------------------------------------ behaviour
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_score_is_the_weighted_vote_and_recommend_its_half(algorithm):
+    model, X, *_ = fitted(algorithm)
+    voices = np.log(1 / model.betas_)
+    votes = np.array([member.recommend(X) == 1 for member in model.estimators_])
+    np.testing.assert_allclose(model.predict(X), voices @ votes / voices.sum(), atol=1e-12)
+    np.testing.assert_array_equal(model.recommend(X) == 1, voices @ votes >= voices.sum() / 2 - 1e-9)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_boosting_learns_what_a_stump_cannot(algorithm):
+    X, y, treatment = experiment(4000, seed=1)
+    X_new, y_new, t_new = experiment(8000, seed=2)
+    base = UpliftTree(max_depth=3)
+    single = auuc(y_new, UpliftTree(max_depth=1).fit(X, y, treatment).predict(X_new), t_new)
+    model = UpliftBoosting(base, algorithm=algorithm, n_estimators=30, random_state=0).fit(X, y, treatment)
+    assert model.score(X_new, y_new, t_new) > single
+
+
+def test_staged_scores_end_at_the_score():
+    model, X, y, treatment = fitted("adaboost")
+    stages = list(model.staged_predict(X))
+    assert len(stages) == len(model.estimators_) == len(model.betas_)
+    np.testing.assert_array_equal(stages[-1], model.predict(X))
+    scores = model.staged_score(X, y, treatment)
+    assert scores[-1] == model.score(X, y, treatment)
+    assert scores[0] == auuc(y, stages[0], treatment)
+
+
+def test_any_weighted_base_and_raw_tables():
+    import pandas as pd
+
+    X, y, treatment = experiment()
+    table = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 0, "high", "low"), "c": X[:, 2]})
+    table.loc[::7, "c"] = np.nan
+    for base in (ClassTransformation(), UpliftTree(max_depth=2)):
+        model = UpliftBoosting(base, n_estimators=5, random_state=0).fit(table, y, treatment)
+        assert model.score(table, y, treatment) > 0
+
+
+def test_weights_equal_repeated_rows():
+    X, y, treatment = experiment(300)
+    X = X.round(1)
+    times = np.random.default_rng(1).integers(1, 4, 300)
+    rows = np.repeat(np.arange(300), times)
+    weighted = UpliftBoosting(n_estimators=8, random_state=0).fit(X, y, treatment, times)
+    repeated = UpliftBoosting(n_estimators=8, random_state=0).fit(X[rows], y[rows], treatment[rows])
+    before = len(until_restart(weighted.history_))
+    np.testing.assert_allclose(weighted.betas_[:before], repeated.betas_[:before], rtol=1e-6)
+
+
+def test_same_seed_same_bits():
+    X, y, treatment = experiment(400, share=0.8)
+    for make in (
+        lambda: UpliftBoosting(UpliftTree(max_depth=2), algorithm="forgetting", n_estimators=40, random_state=3),
+        lambda: UpliftBagging(n_estimators=6, random_state=3),
+    ):
+        once, again = make().fit(X, y, treatment), make().fit(X, y, treatment)
+        np.testing.assert_array_equal(once.predict(X), again.predict(X))
+    threaded = UpliftBagging(n_estimators=6, random_state=3, n_jobs=2).fit(X, y, treatment)
+    np.testing.assert_array_equal(threaded.predict(X), again.predict(X))
+
+
+# ------------------------------------------------------------------------------------------------ degenerate rounds
+
+
+class Fixed(ClassTransformation):
+    """A base that always gives the same answer."""
+
+    def __init__(self, answer=1.0, control=None):
+        self.answer = answer
+        self.control = control
+
+    def _fit(self, data):
+        pass
+
+    def _predict(self, X):
+        return np.full((len(X), 1), self.answer)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("restart", ["combined", "strict"])
+@pytest.mark.parametrize("answer", [1.0, 0.0, -1.0])
+def test_a_base_that_always_says_the_same(algorithm, restart, answer):
+    X, y, treatment = experiment()
+    y = np.where(treatment == 1, y, 0)  # nobody succeeds in control
+    model = UpliftBoosting(Fixed(answer), algorithm=algorithm, restart=restart, n_estimators=9, random_state=0)
+    with pytest.warns(UserWarning, match="the ensemble is empty and its score constant: try"):
+        model.fit(X, y, treatment)
+    assert model.n_restarts_ == 9
+    assert set(model.predict(X)) == {1.0}  # treatment helps on average
+    assert (model.recommend(X) == 1).all()
+
+
+@pytest.mark.filterwarnings("ignore:none of the 9 rounds")
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("restart", ["combined", "strict"])
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        lambda X, t: (t == 1) == (X[:, 0] > 0),  # a perfect stump: no error at all
+        lambda X, t: np.where(t == 1, X[:, 0] > 0, 0),  # one class in control
+        lambda X, t: np.where(t == 1, 1, X[:, 0] > 0),  # one class in treatment
+        lambda X, t: t == 1,  # one class in each
+    ],
+)
+def test_degenerate_outcomes_never_give_nan(algorithm, restart, outcome):
+    X, _, treatment = experiment(200)
+    y = np.asarray(outcome(X, treatment)).astype(int)
+    model = UpliftBoosting(algorithm=algorithm, restart=restart, n_estimators=9, random_state=0).fit(X, y, treatment)
+    assert np.isfinite(model.predict(X)).all()
+    assert np.isfinite(model.history_["error_treatment"]).all()
+    assert ((model.betas_ > 0) & (model.betas_ < 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"algorithm": "gentle"}, ValueError, "algorithm='gentle': expected 'adaboost', 'balanced' or 'forgetting'"),
+        ({"restart": "never"}, ValueError, "restart='never': expected 'combined' or 'strict'"),
+        ({"n_estimators": 0}, ValueError, "n_estimators=0: expected a whole number of at least 1"),
+        ({"n_estimators": 2.5}, ValueError, "n_estimators=2.5"),
+        ({"estimator": object()}, TypeError, r"is not an uplift model: .*ClassTransformation\(classifier\)"),
+    ],
+)
+def test_bad_parameters(change, error, message):
+    X, y, treatment = experiment(50)
+    with pytest.raises(error, match=message):
+        UpliftBoosting(**change).fit(X, y, treatment)
+
+
+def test_refusals_say_what_to_use_instead():
+    X, y, treatment = experiment(60)
+    with pytest.raises(ValueError, match=r"3 distinct values|distinct values .* UpliftForest"):
+        UpliftBoosting().fit(X, np.arange(60) % 3, treatment)
+    with pytest.raises(ValueError, match=r"2 arms .*UpliftForest"):
+        UpliftBoosting().fit(X, y, np.arange(60) % 3)
+
+
+# ------------------------------------------------------------------------------------------------ bagging
+
+
+def test_bagging_averages_its_members():
+    X, y, treatment = experiment()
+    for average in ("score", "vote"):
+        model = UpliftBagging(n_estimators=7, average=average, random_state=0).fit(X, y, treatment)
+        effects = np.array([member.predict(X) for member in model.estimators_])
+        expected = effects if average == "score" else effects > 0
+        np.testing.assert_allclose(model.predict(X), expected.mean(axis=0), atol=1e-12)
+    assert (model.recommend(X) == (model.predict(X) > 0.5)).all()
+
+
+def test_out_of_bag_predictions_come_from_members_that_did_not_see_the_row():
+    from upturn.kernels.resampling import resample
+    from upturn.metrics._estimate import rows_by_stratum
+
+    X, y, treatment = experiment(200)
+    model = UpliftBagging(n_estimators=8, random_state=4).fit(X, y, treatment)
+    draws, counts = rows_by_stratum(treatment.astype(np.uint8), 2), np.empty(200, np.int32)
+    effects = np.array([member.predict(X) for member in model.estimators_])
+    unseen = np.zeros((8, 200), bool)
+    for m in range(8):
+        resample(np.uint64(4), m, *draws, counts)
+        unseen[m] = counts == 0
+    with np.errstate(invalid="ignore"):
+        expected = (effects * unseen).sum(axis=0) / unseen.sum(axis=0)
+    np.testing.assert_allclose(model.oob_prediction_, expected, atol=1e-12)
+
+
+def test_bagging_takes_what_its_base_takes():
+    rng = np.random.default_rng(0)
+    X, treatment = rng.normal(size=(600, 2)), rng.choice(["control", "a", "b"], 600)
+    y = rng.normal(size=600) + X[:, 0] * (treatment == "a")
+    model = UpliftBagging(UpliftTree(max_depth=2), n_estimators=5, random_state=0).fit(X, y, treatment)
+    assert model.predict(X).shape == model.oob_prediction_.shape == (600, 2)
+    assert set(model.recommend(X)) <= {"control", "a", "b"}
+    with pytest.raises(ValueError, match="this model needs exactly two"):
+        UpliftBagging(ClassTransformation()).fit(X, y, treatment == "a")
+
+
+@pytest.mark.parametrize("model", [UpliftBoosting(n_estimators=12, random_state=0), UpliftBagging(n_estimators=4)])
+@pytest.mark.parametrize("base", [None, ClassTransformation()], ids=["tree", "logistic"])
+def test_saved_state(model, base, tmp_path):
+    from sklearn.base import clone
+
+    X, y, treatment = experiment(300)
+    model = clone(model).set_params(estimator=base).fit(X, y, treatment)
+    model.save(tmp_path / "model.upturn")
+    loaded = up.load(tmp_path / "model.upturn")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    np.testing.assert_array_equal(loaded.recommend(X), model.recommend(X))

@@ -1,0 +1,76 @@
+"""evaluate and compare: paired replicates, tables that read well, and the warning when a sample cannot rank models."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from upturn.metrics import RankingWarning, autoc, auuc, compare, evaluate
+
+
+def experiment(n=3000, seed=0):
+    rng = np.random.default_rng(seed)
+    effect, treatment = rng.uniform(-0.3, 0.5, n), rng.integers(0, 2, n)
+    y = (rng.random(n) < 0.4 + effect * treatment).astype(int)
+    return y, {"oracle": effect, "noisy": effect + rng.normal(0, 0.3, n), "guess": rng.normal(size=n)}, treatment
+
+
+def test_evaluation_holds_what_the_metrics_say():
+    y, scores, treatment = experiment()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RankingWarning)
+        table = evaluate(y, scores, treatment, metrics=["auuc", "autoc", ("uplift_at", {"k": 0.1})], random_state=4)
+    for name, score in scores.items():
+        for metric, call in (("auuc", auuc), ("autoc", autoc)):
+            single = call(y, score, treatment, interval=0.95, random_state=4)
+            assert table[name][metric] == single
+            np.testing.assert_array_equal(table[name][metric].samples, single.samples)
+    text = repr(table).splitlines()
+    assert text[0].startswith("3 model(s) on 3,000 rows (0 ")
+    assert [line.split()[0] for line in text[2:5]] == ["oracle", "noisy", "guess"]
+    assert "per 1,000 people" in text[-1]
+    frame = table.to_frame()
+    assert list(frame.columns) == ["model", "metric", "value", "se", "low", "high", "p_value"]
+    assert len(frame) == 9
+    assert "uplift_at 0.1" in set(frame["metric"])
+    assert "<table>" in table._repr_html_()
+
+
+def test_paired_differences():
+    y, scores, treatment = experiment()
+    table = compare(y, scores, treatment, random_state=4)
+    pairs = list(zip(table["model"], table["against"], strict=True))
+    assert pairs == [("oracle", "noisy"), ("oracle", "guess"), ("noisy", "guess")]
+    one, two = (auuc(y, scores[name], treatment, interval=0.95, random_state=4) for name in ("oracle", "noisy"))
+    assert table["difference"][0] == pytest.approx(one - two)
+    assert table["se"][0] == pytest.approx(np.std(one.samples - two.samples, ddof=1))
+    # What the two share cancels: the pair is told apart better than two separate intervals would.
+    assert table["se"][0] < 0.8 * np.hypot(one.se, two.se)
+    against = compare(y, scores, treatment, baseline="guess", random_state=4)
+    assert list(against["model"]) == ["oracle", "noisy"]
+    assert set(against["against"]) == {"guess"}
+    assert "p_value" in repr(against)
+
+
+def test_a_small_sample_cannot_rank():
+    y, scores, treatment = experiment(200)
+    del scores["guess"]
+    scores["almost"] = scores["oracle"] + 1e-3 * scores["noisy"]
+    with pytest.warns(RankingWarning, match=r"too small to rank .* 200 rows give a difference .* rows like these"):
+        evaluate(y, scores, treatment, random_state=0)
+    with pytest.warns(RankingWarning, match=r"too small to rank"):
+        compare(y, scores, treatment, random_state=0)
+    with pytest.warns(RankingWarning, match=r"they rank these rows alike"):
+        table = compare(y, {"a": scores["oracle"], "b": 2 * scores["oracle"]}, treatment, random_state=0)
+    assert table["p_value"][0] == 1.0
+    assert table["se"][0] == 0.0
+
+
+def test_several_arms():
+    rng = np.random.default_rng(1)
+    treatment, y = rng.integers(0, 3, 900), rng.normal(size=900)
+    scores = {"a": rng.normal(size=(900, 2)), "b": rng.normal(size=(900, 2))}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RankingWarning)
+        table = evaluate(y, scores, treatment, random_state=0)
+    assert table["a"]["qini"].se > 0

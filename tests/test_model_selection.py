@@ -1,0 +1,182 @@
+"""Scorers in scikit-learn's searches, packed and routed; comparisons on repeated splits."""
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import naive_metrics
+import upturn as up
+from upturn import metrics
+from upturn.meta import ClassTransformation
+from upturn.model_selection import (
+    RepeatedUpliftSplit,
+    UpliftKFold,
+    compare_models,
+    signed_rank_test,
+    uplift_scorer,
+)
+
+NAMES = ["auuc", "qini", "autoc", "uplift_at", "auu", "expected_response", "policy_value"]
+
+
+def campaign(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    X, treatment = rng.normal(size=(n, 3)), rng.choice(["mail", "none"], n)
+    y = (rng.random(n) < 0.4 + 0.3 * (treatment == "mail") * (X[:, 0] > 0)).astype(int)
+    return X, y, treatment
+
+
+def model(**options):
+    return ClassTransformation(LogisticRegression(), control="none", **options)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scorers_say_what_the_metric_says(name):
+    X, y, treatment = campaign()
+    fitted = model().fit(X, y, treatment)
+    scorer = uplift_scorer(name)
+    judged = fitted.recommend(X) if name in ("expected_response", "policy_value") else fitted.predict(X)
+    expected = getattr(metrics, name)(y, judged, treatment, control="none")
+    assert scorer(fitted, X, up.pack(y, treatment)) == expected
+    assert scorer(fitted, X, y, treatment) == expected
+    assert repr(scorer) == f"uplift_scorer({name!r})"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scorers_in_grid_search(name):
+    X, y, treatment = campaign()
+    packed, grid = up.pack(y, treatment), {"estimator__C": [1e-6, 1.0]}
+    folds = list(UpliftKFold(3, random_state=0).split(X, packed))
+    search = GridSearchCV(model(), grid, cv=folds, scoring=uplift_scorer(name), error_score="raise").fit(X, packed)
+    with sklearn.config_context(enable_metadata_routing=True):
+        routed = GridSearchCV(model(), grid, cv=folds, scoring=uplift_scorer(name), error_score="raise")
+        routed.fit(X, y, treatment=treatment)
+    np.testing.assert_array_equal(search.cv_results_["mean_test_score"], routed.cv_results_["mean_test_score"])
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_several_scorers_at_once_and_a_pipeline():
+    X, y, treatment = campaign()
+    scoring = {"auuc": uplift_scorer("auuc"), "top": uplift_scorer("uplift_at", k=0.1)}
+    found = cross_validate(
+        make_pipeline(StandardScaler(), model()),
+        X,
+        up.pack(y, treatment),
+        cv=UpliftKFold(3, random_state=0),
+        scoring=scoring,
+        error_score="raise",
+    )
+    assert np.isfinite(found["test_auuc"]).all()
+    assert np.isfinite(found["test_top"]).all()
+
+
+def test_scorer_errors():
+    with pytest.raises(ValueError, match="metric='mse': expected one of auuc"):
+        uplift_scorer("mse")
+    with pytest.raises(ValueError, match="leave interval out"):
+        uplift_scorer("auuc", interval=0.9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_signed_rank_equals_naive_twin(seed):
+    rng = np.random.default_rng(seed)
+    d = np.round(rng.normal(0.4, 1, 9), 1 if seed % 2 else 6)
+    assert signed_rank_test(d) == pytest.approx(naive_metrics.signed_rank_p(d), abs=1e-12)
+
+
+def test_signed_rank_of_ten_folds():
+    # The smallest p-value of Tables 3 and 4 of Kuusisto et al., .002 = 2 / 2^10.
+    assert signed_rank_test(np.arange(10) + 1) == pytest.approx(2 / 2**10)
+    assert signed_rank_test([0.0, 0.0]) == 1.0
+    assert signed_rank_test([1, -1]) == 1.0
+    from scipy.stats import wilcoxon
+
+    d = np.random.default_rng(0).normal(0.2, 1, 40)
+    assert signed_rank_test(d) == pytest.approx(wilcoxon(d, method="exact").pvalue, rel=1e-10)
+    assert 0 < signed_rank_test(np.random.default_rng(0).normal(0.1, 1, 256)) < 1
+
+
+MODELS = {"flat": model(), "shrunk": ClassTransformation(LogisticRegression(C=1e-7), control="none")}
+
+
+def test_compare_models():
+    X, y, treatment = campaign()
+    cv = RepeatedUpliftSplit(6, random_state=1)
+    models = MODELS | {"clone": model()}
+    found = compare_models(models, X, y, treatment, cv=cv, n_jobs=2)
+    packed = up.pack(y, treatment)
+    again = compare_models(models, X, packed, cv=cv)
+    for number, (train, test) in enumerate(cv.split(X, packed)):
+        fitted = model().fit(X[train], y[train], treatment[train])
+        area = metrics.auuc(y[test], fitted.predict(X[test]), treatment[test], control="none")
+        assert found["flat"][number] == again["flat"][number] == area
+    table = found.table()
+    difference = found["shrunk"] - found["flat"]
+    row = list(table["model"]).index("shrunk")
+    assert table["difference"][row] == pytest.approx(difference.mean())
+    assert table["wins"][row] == (difference > 0).sum()
+    assert table["p_signed_rank"][row] == signed_rank_test(difference)
+    spread = difference.std(ddof=1)
+    assert table["mark"][row] == (
+        "**" if abs(difference.mean()) > 2 * spread else "*" if abs(difference.mean()) > spread else ""
+    )
+    t = difference.mean() / (spread * np.sqrt(1 / 6 + 120 / 480))
+    from scipy.stats import t as student
+
+    assert table["p_corrected"][row] == pytest.approx(2 * student.sf(abs(t), 5))
+    same = list(table["model"]).index("clone")
+    assert (table["p_signed_rank"][same], table["mark"][same]) == (1.0, "")
+    curve = found.curves["flat"]
+    assert len(curve.x) == 101
+    assert curve.y[0] == 0
+    assert repr(found).startswith("auuc over 6 splits, against 'flat'")
+    assert len(found.to_frame()) == 3
+
+
+def test_marks_of_one_and_two_sigma():
+    from upturn.model_selection import ModelComparison
+
+    base = np.zeros(5)
+    wiggle = np.array([-1, -0.5, 0, 0.5, 1.0])  # sd 0.79
+    scores = {"base": base, "none": wiggle + 0.5, "one": wiggle + 1.2, "two": wiggle - 1.7}
+    table = ModelComparison(scores, "base", "auuc", {}, 0.2).table()
+    assert list(table["mark"]) == ["", "", "*", "**"]
+
+
+def test_an_interrupted_comparison_goes_on(tmp_path):
+    X, y, treatment = campaign()
+    path, cv = tmp_path / "results.jsonl", RepeatedUpliftSplit(4, random_state=1)
+    whole = compare_models(MODELS, X, y, treatment, cv=cv)
+    compare_models(MODELS, X, y, treatment, cv=cv, resume=path)
+    lines = path.read_text().splitlines()
+    assert len(lines) == 8
+    path.write_text("\n".join(lines[:5]) + "\n" + lines[5][:20])  # stopped in the middle of a line
+
+    fits = []
+
+    class Counted(ClassTransformation):
+        def fit(self, *arguments, **options):
+            fits.append(1)
+            return super().fit(*arguments, **options)
+
+    Counted.__name__ = Counted.__qualname__ = "ClassTransformation"
+    counted = {name: Counted(item.estimator, control="none") for name, item in MODELS.items()}
+    resumed = compare_models(counted, X, y, treatment, cv=cv, resume=path)
+    assert len(fits) == 3
+    for name in MODELS:
+        np.testing.assert_array_equal(resumed[name], whole[name])
+    # Other data are other results.
+    compare_models(counted, X, 1 - y, treatment, cv=cv, resume=path)
+    assert len(fits) == 11
+
+
+def test_comparison_errors():
+    X, y, treatment = campaign(100)
+    with pytest.raises(ValueError, match="models is empty"):
+        compare_models({}, X, y, treatment)
+    with pytest.raises(ValueError, match="reference='x' is not among"):
+        compare_models(MODELS, X, y, treatment, reference="x")
