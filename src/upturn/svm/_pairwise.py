@@ -21,7 +21,6 @@ from upturn.kernels.pairwise import pair_hinge, pair_windows
 from upturn.svm import _interior
 from upturn.svm._problem import Array, MarginData, MarginProblem, relative_gap
 
-
 MOST_NUMBERS = 20_000_000  # of the matrix of pairs in the interior point
 
 
