@@ -3,7 +3,7 @@
     python benchmarks/bench_svm.py [--quick] [--json FILE]
 
 Rivals (clarabel, cvxopt) are optional: rows that need a missing one are skipped. UPTURN_DATA adds the Hillstrom grid.
-A ratio is the rival's time divided by ours on the same problem; ours is the minimum of several runs, all certified
+Times are CPU seconds. A ratio is the rival's time divided by ours on the same problem; ours is the minimum of several runs, all certified
 to a relative gap of 1e-8.
 """
 
@@ -31,9 +31,9 @@ RESULTS: list[dict[str, object]] = []
 def timed(function, repeats=3):
     best, value = np.inf, None
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.process_time()  # one thread each, so CPU time is fair and other work on the machine matters less
         value = function()
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     return best, value
 
 
@@ -107,12 +107,12 @@ def differential(quick):
     X, treated = rng.normal(size=(n, m)), rng.random(n) < 0.5
     y = rng.random(n) < 1 / (1 + np.exp(-(0.5 * X[:, 1] + treated * X[:, 0])))
     kinds = [np.flatnonzero(mask) for mask in (treated & y, treated & ~y, ~treated & ~y, ~treated & y)]
-    for C in (1e-8, 1e-7) if quick else (1e-8, 1e-7, 1e-6):
+    for C in (1e-7, 1e-6) if quick else (1e-7, 1e-6, 1e-5, 1e-4):  # the paper tunes over 1e-5 .. 10
         groups = (_pairwise.PairGroup(*kinds[:2], C), _pairwise.PairGroup(*kinds[2:], C))
         data = _pairwise.PairData(X, np.ones(n), groups)
         ours, found = timed(lambda data=data: _pairwise.solve(data), 3)
         assert found.gap <= 1e-8
-        theirs, (value, gap, planes) = timed(lambda data=data: one_slack(data, 1e-5, 300.0), 1)
+        theirs, (value, gap, planes) = timed(lambda data=data: one_slack(data, 1e-5, 60.0), 1)
         assert found.objective <= value * (1 + 1e-8)
         note = f"{planes} planes, gap {gap:.0e}; ours {found.gap:.0e}"
         report(f"SVM-upl 64,000 x 50, C={C:g}", ours, "one-slack cutting plane", theirs, 20, note)
@@ -122,7 +122,7 @@ def one_slack(data, tol, patience):
     """Joachims' one-slack cutting plane: a plane an iteration, and a small QP over all planes so far."""
     from cvxopt import matrix, solvers
 
-    start = time.perf_counter()
+    start = time.process_time()
     w, planes, offsets, best = np.zeros(data.X.shape[1]), [], [], np.inf
     while True:
         value, slope = _pairwise.objective(data, w)
@@ -143,7 +143,7 @@ def one_slack(data, tol, patience):
         w = -(G.T @ weight)
         bound = float(c @ weight) - 0.5 * float(w @ w)
         gap = (best - bound) / best
-        if gap <= tol or time.perf_counter() - start > patience:
+        if gap <= tol or time.process_time() - start > patience:
             return best, gap, count
 
 

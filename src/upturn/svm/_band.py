@@ -39,8 +39,10 @@ def solve(problem: MarginProblem, data: MarginData, start: tuple[Array, Array] |
     answer = one_sided(problem, data)
     if answer is not None:
         return answer
-    if start is not None:
-        return _on_all_rows(problem, data, _Walk(*start, width=0.2, spent=0))
+    if start is not None and np.ptp(data.X @ start[0]) > 1e-3:  # where w = 0 every row is on a margin: no band helps
+        warm = _on_all_rows(problem, data, _Walk(*start, width=0.2, spent=0))
+        if warm is not None:
+            return warm
     chosen = _nested_samples(n)
     depth = 1
     while n // GROWTH**depth > COARSEST:
@@ -57,7 +59,8 @@ def solve(problem: MarginProblem, data: MarginData, start: tuple[Array, Array] |
             walk = _Walk(state.w, state.b, 4.0 * float(np.sqrt(m / rows.shape[0])), state.iterations)
         else:
             walk = _climb(loose, sample, walk)
-    return _interior.solve(problem, data) if walk is None else _on_all_rows(problem, data, walk)
+    found = None if walk is None else _on_all_rows(problem, data, walk)
+    return _interior.solve(problem, data) if found is None else found
 
 
 @dataclass(frozen=True)
@@ -141,15 +144,18 @@ def _climb(problem: MarginProblem, sample: MarginData, walk: _Walk) -> _Walk:
     return _Walk(state.w, state.b, 2.0 * step / float(np.sqrt(GROWTH)), spent)
 
 
-def _on_all_rows(problem: MarginProblem, data: MarginData, walk: _Walk) -> MarginSolution:
-    """Solve in the band around a point, then in narrower ones, until the certificate of all rows holds."""
+def _on_all_rows(problem: MarginProblem, data: MarginData, walk: _Walk) -> MarginSolution | None:
+    """Solve in the band around a point, then in narrower ones, until the certificate of all rows holds.
+
+    None if that does not come about soon: then no band is worth its while.
+    """
     n = data.z.shape[0]
     w, b, width, spent = walk.w, walk.b, walk.width, walk.spent
     scores = data.X @ w
     value = problem.regulariser(w) + hinge_loss(scores, b, data.z, data.cost)
     best: MarginSolution | None = None
     strays = np.zeros(n, dtype=bool)
-    tol = max(problem.tol, LOOSE)
+    tol, failures, overshoots = max(problem.tol, LOOSE), 0, 0
     for _ in range(12):
         keep, frozen = _at(data, scores, b, width)
         keep |= strays
@@ -158,12 +164,16 @@ def _on_all_rows(problem: MarginProblem, data: MarginData, walk: _Walk) -> Margi
         state, alpha = _reduced(replace(problem, tol=tol), data, keep, frozen)
         spent += state.iterations
         if not state.history[-1] <= 1e-3:  # the frozen rows left no solution: free more of them
-            width *= 3.0
+            width, failures = 3.0 * width, failures + 1
+            if failures > 1:
+                break
             continue
         after = data.X @ state.w
         reached = problem.regulariser(state.w) + hinge_loss(after, state.b, data.z, data.cost)
         if reached > value * (1.0 + 1e-7):  # the frozen rows bend less than they should: the point overshot
-            width *= 2.0
+            width, overshoots = 2.0 * width, overshoots + 1
+            if overshoots > 4:
+                break
             continue
         w, b, scores, value = state.w, state.b, after, reached
         wrong = _wrong_side(data, scores, b, alpha, keep)
@@ -180,4 +190,4 @@ def _on_all_rows(problem: MarginProblem, data: MarginData, walk: _Walk) -> Margi
             strays = wrong
             width *= 0.25 if share < 0.1 * STRAY else 0.5
             tol = problem.tol if tol > problem.tol or share > 0.0 else 0.1 * tol
-    return _interior.solve(problem, data)
+    return None

@@ -51,6 +51,7 @@ def solve(problem: MarginProblem, data: MarginData) -> MarginSolution:
         tol *= 0.1  # rare: the cheap measure was satisfied before the certificate
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def run(problem: MarginProblem, data: MarginData, tol: float) -> InteriorState:
     """Iterate until the internal gap is below ``tol`` or no longer falls; returns the best iterate.
 
@@ -83,7 +84,7 @@ def run(problem: MarginProblem, data: MarginData, tol: float) -> InteriorState:
         imbalance = sums[5::3] + e if problem.intercept else np.zeros(n_planes)
         primal = problem.regulariser(w) + float(e @ b) + sums[0]
         gap = abs(_duality(problem, w, residual, sums, primal)) + float((1.0 + np.abs(b)) @ np.abs(imbalance))
-        gap /= abs(primal) if primal != 0.0 else 1.0
+        gap = gap / (abs(primal) if primal != 0.0 else 1.0) if np.isfinite(gap) and np.isfinite(primal) else np.inf
         history.append(gap)
         if gap < 0.9 * best_gap:
             best, best_gap, stalled = InteriorState(w, b, alpha.copy(), iteration, history), gap, 0
@@ -92,6 +93,8 @@ def run(problem: MarginProblem, data: MarginData, tol: float) -> InteriorState:
         if gap <= tol or stalled >= 6 or not np.isfinite(gap):
             break
 
+        if not np.isfinite(gram).all():  # a reduced problem without a solution runs off to infinity
+            break
         system = NewtonSystem(problem, gram, borders, sums[3::3])
         dw, db = system.solve(borders[:, n_planes] - pull, -sums[4::3] - e)
         reach = hinge.affine_direction(t, X @ dw, b, db, z, alpha, upper, s, xi, q, d_alpha, step_sums)

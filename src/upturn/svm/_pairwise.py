@@ -21,6 +21,8 @@ from upturn.kernels.pairwise import pair_hinge, pair_windows
 from upturn.svm import _interior
 from upturn.svm._problem import Array, MarginData, MarginProblem, relative_gap
 
+MOST_NUMBERS = 20_000_000  # of the matrix of pairs in the interior point
+
 
 @dataclass(frozen=True)
 class PairGroup:
@@ -125,7 +127,7 @@ def _by_pairs(data: PairData, w: Array, tol: float, room: int, steps: int) -> Pa
     """Interior point on the ``room`` pairs nearest their margin, the rest frozen; again from where that ends."""
     best: PairSolution | None = None
     inner = tol
-    for _ in range(12):
+    for _ in range(30):
         scores = data.X @ w
         pairs = _nearest_pairs(data, scores, room)
         i, j, cost = pairs
@@ -143,7 +145,9 @@ def _by_pairs(data: PairData, w: Array, tol: float, room: int, steps: int) -> Pa
         alpha = np.clip(state.alpha[0], 0.0, cost)
         u = rows.T @ alpha - linear
         bound = constant + float(alpha.sum()) - 0.5 * float(u @ u)
-        for trial in (state.w, u):
+        before = np.inf if best is None else best.objective
+        # Far pairs that were frozen bend the objective too, so the whole step may be too long.
+        for trial in (u, *(w + share * (state.w - w) for share in (1.0, 0.5, 0.25, 0.1, 0.03))):
             value = objective(data, trial)[0]
             if best is None or value < best.objective:
                 best = PairSolution(trial, value, bound, relative_gap(value, bound), steps, "pairs")
@@ -152,10 +156,14 @@ def _by_pairs(data: PairData, w: Array, tol: float, room: int, steps: int) -> Pa
         best = PairSolution(best.coef, best.objective, bound, relative_gap(best.objective, bound), steps, "pairs")
         if best.gap <= tol:
             return best
-        if np.array_equal(w, best.coef) or cost.shape[0] == data.n_pairs:
+        if cost.shape[0] == data.n_pairs:
             inner *= 0.1
             if inner < 1e-4 * tol:
                 return best
+        elif best.objective > before * (1.0 - 0.1 * best.gap):  # too few pairs are free to move on
+            if room >= MOST_NUMBERS // max(data.X.shape[1], 1):
+                return best
+            room *= 2
         w = best.coef
     assert best is not None
     return best

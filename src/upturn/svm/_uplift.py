@@ -98,7 +98,9 @@ class UpliftSVM(Machine):
     -----
     ``predict`` returns :math:`\langle w, x\rangle - (b_1 + b_2)/2`, a ranking score rather than an effect.
     ``recommend`` treats the rows above :math:`b_1`. With ``ratio=1`` the machine is a standard SVM with penalty 2C on
-    the class-transformed labels z. If all labels z are equal, w is 0 and every row is on that side.
+    the class-transformed labels z. If all labels z are equal, w is 0 and every row is on that side. Where w = 0 is
+    optimal otherwise (weak effects, p = 1), ``coef_`` is the direction from which the solver comes to 0, so short that
+    the scores of the training rows span 1e-9: it is 0 within the tolerance, but still ranks.
 
     References
     ----------
