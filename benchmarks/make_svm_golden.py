@@ -31,7 +31,9 @@ def check(seeds, powers):
                 assert ours.gap <= 1e-8, (kind, seed, power, ours.gap)
                 try:
                     value, w = by_clarabel(data, power)
-                except BaseException:  # clarabel panics on some of them
+                except KeyboardInterrupt:
+                    raise
+                except BaseException:  # clarabel panics on some of them, which is no Exception
                     refused += 1
                     continue
                 excess = (ours.objective - value) / max(abs(value), 1e-12)
@@ -81,6 +83,8 @@ def write():
                 data = margin_problem(seed, kind)
                 try:
                     value, w = by_clarabel(data, power, 1e-10)
+                except KeyboardInterrupt:
+                    raise
                 except BaseException:
                     continue
                 bound = solve(MarginProblem(power=power), data).dual_bound
