@@ -28,7 +28,7 @@ def test_a_pipeline_gets_the_weights():
 
 
 def test_a_classifier_without_weights_is_refused_when_they_matter():
-    with pytest.raises(ValueError, match=r"KNeighborsClassifier takes no sample_weight, .* reweight=False"):
+    with pytest.raises(ValueError, match=r"KNeighborsClassifier takes no sample_weight, .*reweight=False"):
         ClassTransformation(KNeighborsClassifier()).fit(X, Y, TREATMENT)
     assert np.isfinite(
         ClassTransformation(KNeighborsClassifier(), reweight=False).fit(X, Y, TREATMENT).predict(X)

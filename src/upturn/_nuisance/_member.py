@@ -213,7 +213,8 @@ def weight_argument(model: Any, weight: Weights) -> dict[str, Any]:
     if not has_fit_parameter(model, "sample_weight"):
         raise ValueError(
             f"{type(model).__name__} takes no sample_weight, and this fit needs weights (given ones, or those the method makes): "
-            "use an estimator that takes them, or a method that needs none, such as TLearner or ClassTransformation(reweight=False) without sample_weight"
+            "use an estimator that takes them, or a method that needs none, such as TLearner or "
+            "ClassTransformation(reweight=False), without sample_weight"
         )
     return {"sample_weight": weight}
 
