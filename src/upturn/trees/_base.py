@@ -15,7 +15,7 @@ from upturn.kernels.binning import MAX_BINS
 from upturn.kernels.criteria import ANY_WEIGHT, CRITERIA, CTS, NEEDS_RATES, Rules
 from upturn.trees import _export
 from upturn.trees._bins import Bins
-from upturn.trees._growth import Soil, compile_kernels, kept_histograms_fit
+from upturn.trees._growth import Soil, kept_histograms_fit
 from upturn.trees._nodes import Nodes
 
 _DEEPEST = 10_000  # "no limit"
@@ -53,7 +53,6 @@ class TreeModel(UpliftEstimator):
         An outcome of two values is brought to 0 and 1, the larger one success: then rates are what trees compare.
         """
         self._check_parameters()
-        compile_kernels()
         if data.weight is not None and (data.weight == 0.0).any():
             data = data.take(data.weight > 0.0)
         low, span = two_values(data.y)

@@ -7,7 +7,6 @@ kernel's ``Rules`` say how to grow; :meth:`Soil.grow` returns :class:`Nodes`.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -210,19 +209,6 @@ def _to_nodes(grown: tuple[Any, ...], n_responses: int) -> Nodes:
         numbers[:, 1 + n_responses : 1 + 2 * n_responses].copy(),
         sets[:n_sets].view(np.uint64).copy(),
     )
-
-
-@functools.cache
-def compile_kernels() -> None:
-    """Grow and use a tiny tree, so that every kernel is compiled before threads share it."""
-    X, y, arm = np.arange(8.0).reshape(8, 1), np.arange(8.0), np.array([0, 1] * 4, np.uint8)
-    bins = Bins.learn(X, [None], max_bins=2)
-    soil = Soil.prepare(bins, bins.encode(X), arm, 1, y)
-    rules = Rules(0, False, False, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 2, 1, 0.0, True, False)
-    seed = np.uint64(0)
-    soil.roles(Sampling(bootstrap=True), seed, 0)
-    nodes = soil.grow(rules, Sampling(rho=0.5), seed, 0)
-    nodes.respond(bins, X)
 
 
 def kept_histograms_fit(n_rows: int, n_features: int, n_responses: int, n_words: int) -> bool:
