@@ -204,6 +204,28 @@ def test_constant_scores_in_other_conventions(experiment):
         with np.errstate(all="ignore"):  # a sample with one outcome only has no perfect curve to divide by
             value = UNWEIGHTED[name](y, score, arm)
         assert value == pytest.approx(0, abs=1e-12) or not np.isfinite(value)
+    assert abs(metrics.auuc(y, score, arm, convention="causalml")) == pytest.approx(0.5, abs=1e-12)  # random there
+    _, height = metrics.uplift_curve(y, score, arm, convention="causalml")
+    np.testing.assert_allclose(height, np.linspace(0, height[-1], len(height)), atol=1e-12)
+
+
+@settings(max_examples=50)
+@given(experiment=experiments(), data=st.data())
+def test_a_row_of_no_weight_is_left_out(experiment, data):
+    y, score, arm, weight = experiment
+    extra = data.draw(st.integers(1, 4))
+    idle = np.arange(len(y) + extra) >= len(y)
+    more = [np.concatenate([column, np.resize(column, extra)]) for column in (y[::-1], score, arm)]
+    more = [np.concatenate([column, tail[-extra:]]) for column, tail in zip((y, score, arm), more, strict=True)]
+    heavy = np.where(idle, 0.0, np.resize(weights_of(weight, y), len(idle)))
+    for metric in (metrics.auuc, metrics.qini, metrics.autoc):
+        assert metric(*more, sample_weight=heavy) == pytest.approx(
+            metric(y, score, arm, sample_weight=weights_of(weight, y)), abs=1e-12
+        )
+    grf = {"convention": "grf"}
+    assert metrics.qini(*more, sample_weight=heavy, **grf) == pytest.approx(
+        metrics.qini(y, score, arm, sample_weight=weights_of(weight, y), **grf), abs=1e-12
+    )
 
 
 def three_arms(seed=0, n=60, ties=True):

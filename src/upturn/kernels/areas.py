@@ -143,7 +143,9 @@ def _fold_gain_sum(block, rows, out, c):
             continue
         here = gain(w0, block[i, S0], w1, block[i, S1])
         m = _step(block, i)
-        if block[i - 1, W0] == 0 or block[i - 1, W1] == 0:
+        if block[i - 1, W0] + block[i - 1, W1] == 0:  # a first tie with both arms is like any other tie
+            out[c, 0] += here * (m + 1) / 2
+        elif block[i - 1, W0] == 0 or block[i - 1, W1] == 0:
             k = w0 + w1
             out[c, 0] += here / k * (k + 1) * (2 * k + 1) / 6
         else:

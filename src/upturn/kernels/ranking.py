@@ -98,7 +98,7 @@ def fill(start, last, y, side, weight, slot, counts, sums, block):
     """Continue the table from row ``start``: block[0] is where it stood, block[1:] what follows, until the block is full.
 
     Empty weights or counts stand for 1 everywhere; the count of row i is ``counts[slot[i]]``. Ties in which nobody was
-    drawn make no row. Arms are told apart by multiplication and rows of the block are always written and only sometimes
+    drawn, or nobody has weight, make no row. Arms are told apart by multiplication and rows of the block are always written and only sometimes
     kept: the branches would go either way at random, and a processor that guesses wrong waits longer than it adds.
     Returns the next row of the data and the number of rows of the block beyond the first.
     """
@@ -108,7 +108,7 @@ def fill(start, last, y, side, weight, slot, counts, sums, block):
     end, i, n, fresh = 1, start, len(y), 0
     while i < n and end < BLOCK:
         w = weight[i] if weighted else 1.0
-        count = np.int64(counts[slot[i]]) if resampled else 1
+        count = (np.int64(counts[slot[i]]) if resampled else 1) * (1 if w > 0.0 else 0)  # no weight, no row
         w *= count
         people += count
         arm = 1.0 * side[i]

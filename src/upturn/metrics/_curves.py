@@ -246,13 +246,14 @@ def curve_of(ranked: Ranked, ranking: Ranking, convention: Convention | None = N
 def person_by_person(population: Floats, height: Floats, ready: Any, *, head_of_rates: bool) -> Curve:
     """A curve in counts at every row, as causalml has it: where it is not defined yet it fills in a straight line.
 
-    The line is one of height, or (``head_of_rates``) of height per person, which makes the height a parabola.
+    The line is one of height, or (``head_of_rates``) of height per person, which makes the height a parabola. Where it is
+    defined from the first tie on, that tie is a straight line like any other.
     """
     start = int(np.argmax(ready))
     x = np.arange(int(population[-1]) + 1, dtype=np.float64)
     y = np.interp(x, population[start:], height[start:])
     head, k = x < population[start], population[start]
-    y[head] = height[start] * (x[head] / k) ** (2 if head_of_rates else 1)
+    y[head] = height[start] * (x[head] / k) ** (2 if head_of_rates and start > 1 else 1)
     return Curve(x, y)
 
 
