@@ -5,6 +5,7 @@ from __future__ import annotations
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from upturn.boosting import UpliftBagging, UpliftBoosting
+from upturn.features import FilterSelector, UMODLDiscretizer, UMODLSelector
 from upturn.meta import ClassTransformation, DRLearner, RLearner, SLearner, TLearner, TreatedOnly, XLearner
 from upturn.policy import UpliftCalibrator
 from upturn.svm import DifferentialSVM, StandardSVM, SubgroupSVM, TwoCostSVM, UpliftSVM, UpliftSVMCV
@@ -34,6 +35,13 @@ ESTIMATORS = {
     "RLearner": lambda: RLearner(Ridge(), cv=2, random_state=0),
     "TreatedOnly": lambda: TreatedOnly(Ridge()),
     "UpliftCalibrator": lambda: UpliftCalibrator(ClassTransformation(), cv=2, random_state=0),
+}
+
+# Transformers, which have no predict.
+TRANSFORMERS = {
+    "FilterSelector": lambda: FilterSelector(k=1),
+    "UMODLDiscretizer": lambda: UMODLDiscretizer(),
+    "UMODLSelector": lambda: UMODLSelector(),
 }
 
 # Those that draw rows at random, or deal them to folds, inside fit: a weighted row then differs from repeated ones.

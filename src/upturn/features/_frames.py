@@ -10,19 +10,15 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._table import Schema
+from upturn._table import Schema, conform_table
 
 
 def select_columns(X: Any, schema: Schema, mask: NDArray[np.bool_], model: str) -> Any:
     """Return the columns of ``X`` that the mask keeps, untouched: a frame stays a frame with its types."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
-        array = np.asarray(X)
-        if array.ndim != 2 or array.shape[1] != schema.n_features:
-            raise ValueError(
-                f"X has shape {array.shape}, but {model} is expecting {schema.n_features} features as input"
-            )
-        return array[:, mask]
+        conform_table(X, schema, model)  # for its complaints: what comes back is the user's own values
+        return np.asarray(X)[:, mask]
     names = list(frame.columns)
     if schema.named and all(isinstance(name, str) for name in names):
         absent = [name for name in schema.names if name not in names]
