@@ -101,8 +101,8 @@ def load_criteo(outcome: Literal["visit", "conversion"] = "visit", path: str | P
 def load_lenta(path: str | Path | None = None) -> UpliftData:
     """Load the Lenta grocery experiment: text messages against none; success is a purchase in the promotion.
 
-    Covariates kept: every column of the file but group (the treatment: test or control) and response_att (the
-    outcome); 193 in the published file, with missing values, and gender as a category.
+    Covariates kept: every column of the file but group (the treatment: test or control), response_att (the outcome) and
+    CardHolder (a customer number, where there is one); with missing values, and gender as a category.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def load_lenta(path: str | Path | None = None) -> UpliftData:
         Your copy of the file; otherwise lenta/lenta_dataset.csv.gz is looked for.
     """
     rows = _published("lenta", "load_lenta", path, ("group", "response_att"))
-    columns = tuple(name for name in rows.columns if name not in ("group", "response_att"))
+    columns = tuple(name for name in rows.columns if name not in ("group", "response_att", "CardHolder"))
     return UpliftData(
         features(rows, columns),
         rows["response_att"].to_numpy().astype(np.int64),
@@ -144,9 +144,9 @@ def load_megafon(path: str | Path | None = None) -> UpliftData:
 def load_x5(folder: str | Path | None = None) -> UpliftData:
     """Load the X5 RetailHero contest data: a text message against none; success is a purchase.
 
-    Covariates kept (4): age, gender (categorical), issue_day and redeem_day, the days from 2017-01-01 to the issue of
-    the loyalty card and to its first use (missing where it was never used). Left out: client_id, treatment_flg,
-    target. The contest's table of purchases is not read.
+    Covariates kept (3): age, gender (categorical) and issue_day, the days from 2017-01-01 to the issue of the loyalty
+    card. Left out: client_id, treatment_flg, target, and the day of the card's first use, which may come after the
+    message. The contest's table of purchases is not read.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def load_x5(folder: str | Path | None = None) -> UpliftData:
     pd = pandas("load_x5")
     parts = {}
     for file, needed in (
-        ("x5_clients", ("client_id", "age", "gender", "first_issue_date", "first_redeem_date")),
+        ("x5_clients", ("client_id", "age", "gender", "first_issue_date")),
         ("x5_train", ("client_id", "treatment_flg", "target")),
     ):
         path = None
@@ -166,10 +166,9 @@ def load_x5(folder: str | Path | None = None) -> UpliftData:
         parts[file] = _published(file, "load_x5", path, needed)
     rows = parts["x5_train"].merge(parts["x5_clients"], on="client_id", how="left", validate="one_to_one")
     start = pd.Timestamp("2017-01-01")
-    for new, old in (("issue_day", "first_issue_date"), ("redeem_day", "first_redeem_date")):
-        rows[new] = (pd.to_datetime(rows[old]) - start) / pd.Timedelta(days=1)
+    rows["issue_day"] = (pd.to_datetime(rows["first_issue_date"]) - start) / pd.Timedelta(days=1)
     return UpliftData(
-        features(rows, ("age", "gender", "issue_day", "redeem_day")),
+        features(rows, ("age", "gender", "issue_day")),
         rows["target"].to_numpy().astype(np.int64),
         rows["treatment_flg"].to_numpy().astype(np.int64),
         name="x5",
