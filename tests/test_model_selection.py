@@ -180,3 +180,14 @@ def test_comparison_errors():
         compare_models({}, X, y, treatment)
     with pytest.raises(ValueError, match="reference='x' is not among"):
         compare_models(MODELS, X, y, treatment, reference="x")
+
+
+def test_a_number_of_folds():
+    X, y, treatment = campaign(200)
+    found = compare_models(MODELS, X, y, treatment, cv=np.int64(3), random_state=4)
+    same = compare_models(MODELS, X, y, treatment, cv=UpliftKFold(3, random_state=4))
+    for name in MODELS:
+        np.testing.assert_array_equal(found[name], same[name])
+    for wrong in (True, "five", 2.5):
+        with pytest.raises(TypeError, match=r"cv=.*: expected a number of folds, or a splitter such as UpliftKFold"):
+            compare_models(MODELS, X, y, treatment, cv=wrong)
