@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import sklearn
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import naive_metrics
 import upturn as up
@@ -72,6 +73,41 @@ def test_several_scorers_at_once_and_a_pipeline():
     )
     assert np.isfinite(found["test_auuc"]).all()
     assert np.isfinite(found["test_top"]).all()
+
+
+def nested():
+    """The same model at the end of a pipeline, in a search, and in searches and pipelines of those."""
+    folds, grid = UpliftKFold(2, random_state=0), {"estimator__C": [1.0]}
+    search = GridSearchCV(model(), grid, cv=folds, error_score="raise")
+    of_pipeline = GridSearchCV(
+        make_pipeline(FunctionTransformer(), model()),
+        {f"classtransformation__{name}": values for name, values in grid.items()},
+        cv=folds,
+        scoring=uplift_scorer(),
+        error_score="raise",
+    )
+    return {
+        "pipeline": make_pipeline(FunctionTransformer(), model()),
+        "search": search,
+        "search in pipeline": make_pipeline(FunctionTransformer(), search),
+        "pipeline in search": of_pipeline,
+    }
+
+
+@pytest.mark.parametrize("name", nested())
+def test_control_is_found_behind_pipelines_and_searches(name):
+    # Neither label looks like a control arm, so only the model knows which it is.
+    X, y, treatment = campaign()
+    treatment = np.where(treatment == "none", "wait", treatment)
+    wrapped = clone(nested()[name])
+    deep = [key for key in wrapped.get_params() if key == "control" or key.endswith("__control")]
+    wrapped.set_params(**dict.fromkeys(deep, "wait"))
+    plain, packed = model().set_params(control="wait"), up.pack(y, treatment)
+    scorer = uplift_scorer("auuc")
+    assert scorer(wrapped.fit(X, packed), X, packed) == scorer(plain.fit(X, packed), X, packed)
+    found = compare_models({"plain": plain, "wrapped": wrapped}, X, packed, cv=2, random_state=0)
+    np.testing.assert_array_equal(found["wrapped"], found["plain"])
+    np.testing.assert_array_equal(found.curves["wrapped"].y, found.curves["plain"].y)
 
 
 def test_scorer_errors():

@@ -21,7 +21,7 @@ from upturn._run import run_parallel
 from upturn._splitters import RepeatedUpliftSplit, UpliftKFold
 from upturn._target import Target, decode, pack, read_target
 from upturn.metrics import Curve, Table, average_curves, uplift_curve
-from upturn.model_selection._scorers import UpliftScorer, uplift_scorer
+from upturn.model_selection._scorers import UpliftScorer, control_of, uplift_scorer
 
 Floats = NDArray[np.float64]
 
@@ -240,7 +240,7 @@ def compare_models(
         held_out, y_test = _safe_indexing(X, test), packed[test]
         found: dict[str, Any] = {"score": float(scorer(model, held_out, y_test))}
         if target.n_arms == 1:
-            curve = uplift_curve(y_test, model.predict(held_out), control=getattr(model, "control_", None))
+            curve = uplift_curve(y_test, model.predict(held_out), control=control_of(model))
             found["curve"] = curve(np.linspace(0, 1, _GRID)).tolist()
         journal.add(name, models[name], train, test, found)
         return found

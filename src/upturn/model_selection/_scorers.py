@@ -36,7 +36,7 @@ class UpliftScorer(_MetadataRequester):  # type: ignore[misc]
 
     def __call__(self, estimator: Any, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> float:
         """Judge a fitted model on X and y."""
-        control = self.options.get("control", _control_of(estimator))
+        control = self.options.get("control", control_of(estimator))
         options = {**self.options, "control": control, "sample_weight": sample_weight}
         if self.metric in _LABELS:
             return float(_LABELS[self.metric](y, estimator.recommend(X), treatment, **options))
@@ -51,9 +51,20 @@ class UpliftScorer(_MetadataRequester):  # type: ignore[misc]
         return f"uplift_scorer({self.metric!r}{options})"
 
 
-def _control_of(estimator: Any) -> Any:
-    """The control label of a fitted model, also of one at the end of a pipeline."""
-    return getattr(getattr(estimator, "steps", [(None, estimator)])[-1][1], "control_", None)
+def fitted_model(estimator: Any) -> Any:
+    """The model that predicts: the last step of a pipeline, the best estimator of a search, however they are nested."""
+    while True:
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif getattr(estimator, "steps", None):
+            estimator = estimator.steps[-1][1]
+        else:
+            return estimator
+
+
+def control_of(estimator: Any) -> Any:
+    """The control label of a fitted model, or None for a model that does not know it."""
+    return getattr(fitted_model(estimator), "control_", None)
 
 
 def uplift_scorer(metric: str = "auuc", **options: Any) -> UpliftScorer:
