@@ -20,6 +20,7 @@ from upturn.model_selection import (
     signed_rank_test,
     uplift_scorer,
 )
+from upturn.trees import UpliftTree
 
 NAMES = ["auuc", "qini", "autoc", "uplift_at", "auu", "expected_response", "policy_value"]
 
@@ -108,6 +109,53 @@ def test_control_is_found_behind_pipelines_and_searches(name):
     found = compare_models({"plain": plain, "wrapped": wrapped}, X, packed, cv=2, random_state=0)
     np.testing.assert_array_equal(found["wrapped"], found["plain"])
     np.testing.assert_array_equal(found.curves["wrapped"].y, found.curves["plain"].y)
+
+
+def three_arms(n=300):
+    X, y, treatment = campaign(n)
+    return X, y, np.where(np.arange(n) % 3 == 0, "post", treatment)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scorers_know_the_arms_of_the_model(name):
+    X, y, treatment = three_arms()
+    scorer = uplift_scorer(name)
+    mail, post = treatment != "post", treatment != "mail"
+    for wrapped in (model(), make_pipeline(StandardScaler(), model()), nested()["search"]):
+        one = wrapped.fit(X[mail], up.pack(y, treatment)[mail])
+        with pytest.raises(ValueError, match=r"treatment holds \['post'\], which the model has not seen"):
+            scorer(one, X[post], y[post], treatment[post])
+    both = UpliftTree(max_depth=2, control="none").fit(X, y, treatment)
+    assert np.isfinite(scorer(both, X, y, treatment))
+    with pytest.raises(ValueError, match=r"arm\(s\) \['post'\] have no row in this sample.*cv=UpliftKFold"):
+        scorer(both, X[mail], up.pack(y, treatment)[mail])
+
+
+class OneSplit:
+    def __init__(self, train, test):
+        self.parts = np.flatnonzero(train), np.flatnonzero(test)
+
+    def split(self, X, y):
+        return [self.parts]
+
+
+@pytest.mark.parametrize("scoring", ["auuc", lambda fitted, X, y: 0.0])
+def test_compared_models_know_all_arms(scoring):
+    X, y, treatment = three_arms()
+    first, mail = np.arange(300) < 150, treatment != "post"
+    message = r"arm\(s\) \['post'\] have no row in this sample.*cv=UpliftKFold"
+    tree = {"tree": UpliftTree(max_depth=2, control="none")}
+    for cv in (OneSplit(first & mail, ~first), OneSplit(first, ~first & mail), OneSplit(first & mail, ~first & mail)):
+        with pytest.raises(ValueError, match=message):
+            compare_models(tree, X, y, treatment, cv=cv, scoring=scoring)
+
+    class OnlyMail(UpliftTree):
+        def fit(self, X, y, treatment=None, sample_weight=None):
+            chosen = y["treatment"] != "post"
+            return super().fit(X[chosen], y[chosen])
+
+    with pytest.raises(ValueError, match=r"treatment holds \['post'\], which the model has not seen"):
+        compare_models({"mail": OnlyMail(max_depth=2, control="none")}, X, y, treatment, cv=2, scoring=scoring)
 
 
 def test_scorer_errors():

@@ -21,7 +21,7 @@ from upturn._run import run_parallel
 from upturn._splitters import RepeatedUpliftSplit, UpliftKFold
 from upturn._target import Target, decode, pack, read_target
 from upturn.metrics import Curve, Table, average_curves, uplift_curve
-from upturn.model_selection._scorers import UpliftScorer, control_of, uplift_scorer
+from upturn.model_selection._scorers import UpliftScorer, check_arms, control_of, uplift_scorer
 
 Floats = NDArray[np.float64]
 
@@ -236,8 +236,11 @@ def compare_models(
         known = journal.find(name, models[name], train, test)
         if known is not None:
             return known
+        for part in (train, test):  # before the model would learn, or be judged on, fewer arms than there are
+            read_target(packed[part], known=(target.control, target.arms))
         model = clone(models[name]).fit(_safe_indexing(X, train), packed[train])
         held_out, y_test = _safe_indexing(X, test), packed[test]
+        check_arms(model, y_test)  # a scorer of another kind may not
         found: dict[str, Any] = {"score": float(scorer(model, held_out, y_test))}
         if target.n_arms == 1:
             curve = uplift_curve(y_test, model.predict(held_out), control=control_of(model))

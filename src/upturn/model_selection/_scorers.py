@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from sklearn.utils._metadata_requests import _MetadataRequester
 
 from upturn import metrics
+from upturn._target import read_target
 
 # What a metric judges: the scores of ``predict``, or the labels of ``recommend``.
 _SCORES: dict[str, Callable[..., float]] = {
@@ -35,7 +36,8 @@ class UpliftScorer(_MetadataRequester):  # type: ignore[misc]
         self.metric, self.options = metric, options
 
     def __call__(self, estimator: Any, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> float:
-        """Judge a fitted model on X and y."""
+        """Judge a fitted model on X and y, whose arms must be those of the fit."""
+        check_arms(estimator, y, treatment, sample_weight)
         control = self.options.get("control", control_of(estimator))
         options = {**self.options, "control": control, "sample_weight": sample_weight}
         if self.metric in _LABELS:
@@ -65,6 +67,13 @@ def fitted_model(estimator: Any) -> Any:
 def control_of(estimator: Any) -> Any:
     """The control label of a fitted model, or None for a model that does not know it."""
     return getattr(fitted_model(estimator), "control_", None)
+
+
+def check_arms(estimator: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> None:
+    """Raise where the arms of a sample are not those that a fitted model knows, all of them."""
+    model = fitted_model(estimator)
+    if hasattr(model, "control_") and hasattr(model, "arms_"):
+        read_target(y, treatment, sample_weight, known=(model.control_, model.arms_))
 
 
 def uplift_scorer(metric: str = "auuc", **options: Any) -> UpliftScorer:
