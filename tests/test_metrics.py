@@ -284,6 +284,24 @@ def test_expected_response_and_policy_value():
     assert estimate.low < estimate < estimate.high
 
 
+@pytest.mark.parametrize("metric", [metrics.expected_response, metrics.policy_value])
+def test_values_of_labels_of_several_kinds(metric):
+    y, scores, arm, weight = three_arms(15)
+    recommended, labels = scores.argmax(axis=1), np.array([0, "mail", 2.5], dtype=object)
+    order = [0, 2, 1]  # numbers come before text
+    expected = metric(y, np.argsort(order)[recommended], np.argsort(order)[arm], sample_weight=weight)
+    assert metric(y, labels[recommended], labels[arm], sample_weight=weight) == expected
+    for strange, error, message in [
+        (None, ValueError, "recommended holds None, which is not an arm"),
+        ("post", ValueError, "recommended holds 'post', which is not an arm"),
+        ([1], TypeError, "recommended holds values that cannot be labels"),
+    ]:
+        wrong = labels[recommended]
+        wrong[3] = strange
+        with pytest.raises(error, match=message):
+            metric(y, wrong, labels[arm], sample_weight=weight)
+
+
 @pytest.mark.parametrize("curve", ["uplift_curve", "qini_curve", "toc_curve", "modified_uplift_curve"])
 @settings(max_examples=25)
 @given(experiment=experiments(), data=st.data())

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import sklearn
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import naive_metrics
 import upturn as up
@@ -19,6 +20,7 @@ from upturn.model_selection import (
     signed_rank_test,
     uplift_scorer,
 )
+from upturn.trees import UpliftTree
 
 NAMES = ["auuc", "qini", "autoc", "uplift_at", "auu", "expected_response", "policy_value"]
 
@@ -72,6 +74,88 @@ def test_several_scorers_at_once_and_a_pipeline():
     )
     assert np.isfinite(found["test_auuc"]).all()
     assert np.isfinite(found["test_top"]).all()
+
+
+def nested():
+    """The same model at the end of a pipeline, in a search, and in searches and pipelines of those."""
+    folds, grid = UpliftKFold(2, random_state=0), {"estimator__C": [1.0]}
+    search = GridSearchCV(model(), grid, cv=folds, error_score="raise")
+    of_pipeline = GridSearchCV(
+        make_pipeline(FunctionTransformer(), model()),
+        {f"classtransformation__{name}": values for name, values in grid.items()},
+        cv=folds,
+        scoring=uplift_scorer(),
+        error_score="raise",
+    )
+    return {
+        "pipeline": make_pipeline(FunctionTransformer(), model()),
+        "search": search,
+        "search in pipeline": make_pipeline(FunctionTransformer(), search),
+        "pipeline in search": of_pipeline,
+    }
+
+
+@pytest.mark.parametrize("name", nested())
+def test_control_is_found_behind_pipelines_and_searches(name):
+    # Neither label looks like a control arm, so only the model knows which it is.
+    X, y, treatment = campaign()
+    treatment = np.where(treatment == "none", "wait", treatment)
+    wrapped = clone(nested()[name])
+    deep = [key for key in wrapped.get_params() if key == "control" or key.endswith("__control")]
+    wrapped.set_params(**dict.fromkeys(deep, "wait"))
+    plain, packed = model().set_params(control="wait"), up.pack(y, treatment)
+    scorer = uplift_scorer("auuc")
+    assert scorer(wrapped.fit(X, packed), X, packed) == scorer(plain.fit(X, packed), X, packed)
+    found = compare_models({"plain": plain, "wrapped": wrapped}, X, packed, cv=2, random_state=0)
+    np.testing.assert_array_equal(found["wrapped"], found["plain"])
+    np.testing.assert_array_equal(found.curves["wrapped"].y, found.curves["plain"].y)
+
+
+def three_arms(n=300):
+    X, y, treatment = campaign(n)
+    return X, y, np.where(np.arange(n) % 3 == 0, "post", treatment)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scorers_know_the_arms_of_the_model(name):
+    X, y, treatment = three_arms()
+    scorer = uplift_scorer(name)
+    mail, post = treatment != "post", treatment != "mail"
+    for wrapped in (model(), make_pipeline(StandardScaler(), model()), nested()["search"]):
+        one = wrapped.fit(X[mail], up.pack(y, treatment)[mail])
+        with pytest.raises(ValueError, match=r"treatment holds \['post'\], which the model has not seen"):
+            scorer(one, X[post], y[post], treatment[post])
+    both = UpliftTree(max_depth=2, control="none").fit(X, y, treatment)
+    assert np.isfinite(scorer(both, X, y, treatment))
+    with pytest.raises(ValueError, match=r"arm\(s\) \['post'\] have no row in this sample.*cv=UpliftKFold"):
+        scorer(both, X[mail], up.pack(y, treatment)[mail])
+
+
+class OneSplit:
+    def __init__(self, train, test):
+        self.parts = np.flatnonzero(train), np.flatnonzero(test)
+
+    def split(self, X, y):
+        return [self.parts]
+
+
+@pytest.mark.parametrize("scoring", ["auuc", lambda fitted, X, y: 0.0])
+def test_compared_models_know_all_arms(scoring):
+    X, y, treatment = three_arms()
+    first, mail = np.arange(300) < 150, treatment != "post"
+    message = r"arm\(s\) \['post'\] have no row in this sample.*cv=UpliftKFold"
+    tree = {"tree": UpliftTree(max_depth=2, control="none")}
+    for cv in (OneSplit(first & mail, ~first), OneSplit(first, ~first & mail), OneSplit(first & mail, ~first & mail)):
+        with pytest.raises(ValueError, match=message):
+            compare_models(tree, X, y, treatment, cv=cv, scoring=scoring)
+
+    class OnlyMail(UpliftTree):
+        def fit(self, X, y, treatment=None, sample_weight=None):
+            chosen = y["treatment"] != "post"
+            return super().fit(X[chosen], y[chosen])
+
+    with pytest.raises(ValueError, match=r"treatment holds \['post'\], which the model has not seen"):
+        compare_models({"mail": OnlyMail(max_depth=2, control="none")}, X, y, treatment, cv=2, scoring=scoring)
 
 
 def test_scorer_errors():
@@ -180,3 +264,14 @@ def test_comparison_errors():
         compare_models({}, X, y, treatment)
     with pytest.raises(ValueError, match="reference='x' is not among"):
         compare_models(MODELS, X, y, treatment, reference="x")
+
+
+def test_a_number_of_folds():
+    X, y, treatment = campaign(200)
+    found = compare_models(MODELS, X, y, treatment, cv=np.int64(3), random_state=4)
+    same = compare_models(MODELS, X, y, treatment, cv=UpliftKFold(3, random_state=4))
+    for name in MODELS:
+        np.testing.assert_array_equal(found[name], same[name])
+    for wrong in (True, "five", 2.5):
+        with pytest.raises(TypeError, match=r"cv=.*: expected a number of folds, or a splitter such as UpliftKFold"):
+            compare_models(MODELS, X, y, treatment, cv=wrong)

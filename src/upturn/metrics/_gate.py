@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._target import Target, _read_labels, _read_outcome, _read_weight, _same_length, plain_label, read_score
+from upturn._target import Target, _read_labels, _read_outcome, _read_weight, _same_length, is_missing, read_score
 from upturn.metrics._ranked import Floats
 
 
@@ -27,17 +27,26 @@ def read_recommended(recommended: Any, target: Target) -> NDArray[np.intp]:
     """Recommended labels as arm codes."""
     labels = _read_labels(recommended)
     _same_length({"y": target.y, "recommended": labels})
-    found, inverse = np.unique(labels.astype(object) if labels.dtype.kind == "O" else labels, return_inverse=True)
-    codes = []
-    for label in found:
-        plain = bool(label) if labels.dtype.kind == "b" else plain_label(label)
-        if plain not in target.labels:
-            raise ValueError(
-                f"recommended holds {plain!r}, which is not an arm of the experiment: treatment has the labels "
-                f"{target.labels!r}; recommend one of them for each row, as model.recommend(X) does"
-            )
-        codes.append(target.labels.index(plain))
-    return np.asarray(codes, dtype=np.intp)[inverse]
+    arms = target.labels
+    if labels.dtype.kind == "O":  # labels of several kinds, which can be told apart but not sorted
+        positions: dict[Any, int] = {}
+        try:
+            inverse = np.fromiter((positions.setdefault(v, len(positions)) for v in labels), np.intp, len(labels))
+        except TypeError:
+            raise TypeError(
+                f"recommended holds values that cannot be labels: expected one of {arms!r} for each row"
+            ) from None
+        found = [label.item() if isinstance(label, np.generic) else label for label in positions]
+    else:
+        distinct, inverse = np.unique(labels, return_inverse=True)
+        found = distinct.tolist()
+    strange = [label for label in found if is_missing(label) or label not in arms]
+    if strange:
+        raise ValueError(
+            f"recommended holds {strange[0]!r}, which is not an arm of the experiment: treatment has the labels "
+            f"{arms!r}; recommend one of them for each row, as model.recommend(X) does"
+        )
+    return np.array([arms.index(label) for label in found], dtype=np.intp)[inverse]
 
 
 def read_propensity(propensity: Any, target: Target) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import reprlib
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
@@ -17,10 +18,10 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from upturn._run import run_parallel
-from upturn._splitters import RepeatedUpliftSplit
+from upturn._splitters import RepeatedUpliftSplit, UpliftKFold
 from upturn._target import Target, decode, pack, read_target
 from upturn.metrics import Curve, Table, average_curves, uplift_curve
-from upturn.model_selection._scorers import UpliftScorer, uplift_scorer
+from upturn.model_selection._scorers import UpliftScorer, check_arms, control_of, uplift_scorer
 
 Floats = NDArray[np.float64]
 
@@ -176,9 +177,9 @@ def compare_models(
         Unfitted models; a clone of each is fitted on every training part.
     X, y, treatment, sample_weight
         The experiment; no treatment when ``y`` is packed.
-    cv : splitter, optional
-        By default :class:`RepeatedUpliftSplit` with ten random 80/20 splits; the papers take 128 or 256. Any splitter whose
-        ``split(X, y)`` takes a packed target, such as :class:`UpliftKFold`.
+    cv : int or splitter, optional
+        By default :class:`RepeatedUpliftSplit` with ten random 80/20 splits; the papers take 128 or 256. A number means that
+        many folds of :class:`UpliftKFold`. Any splitter whose ``split(X, y)`` takes a packed target will do.
     scoring : str or scorer
         A metric of :func:`uplift_scorer`, or a scorer.
     reference : str, optional
@@ -192,7 +193,7 @@ def compare_models(
     verbose : int
         A progress bar when 1.
     random_state : int, RandomState or None
-        Seed of the default splits.
+        Seed of the splits where ``cv`` is a number or left out.
 
     Returns
     -------
@@ -225,8 +226,7 @@ def compare_models(
     packed = pack(target.y, decode(target.labels, target.arm), target.weight) if treatment is not None else y
     if treatment is None and sample_weight is not None:
         raise ValueError("y is packed: put the weights into it, as pack(y, treatment, sample_weight)")
-    splitter = RepeatedUpliftSplit(10, random_state=random_state) if cv is None else cv
-    splits = list(splitter.split(X, packed))
+    splits = list(_splitter(cv, random_state).split(X, packed))
     scorer = uplift_scorer(scoring) if isinstance(scoring, str) else scoring
     journal = _Journal(resume, target, scorer)
 
@@ -236,11 +236,14 @@ def compare_models(
         known = journal.find(name, models[name], train, test)
         if known is not None:
             return known
+        for part in (train, test):  # before the model would learn, or be judged on, fewer arms than there are
+            read_target(packed[part], known=(target.control, target.arms))
         model = clone(models[name]).fit(_safe_indexing(X, train), packed[train])
         held_out, y_test = _safe_indexing(X, test), packed[test]
+        check_arms(model, y_test)  # a scorer of another kind may not
         found: dict[str, Any] = {"score": float(scorer(model, held_out, y_test))}
         if target.n_arms == 1:
-            curve = uplift_curve(y_test, model.predict(held_out), control=getattr(model, "control_", None))
+            curve = uplift_curve(y_test, model.predict(held_out), control=control_of(model))
             found["curve"] = curve(np.linspace(0, 1, _GRID)).tolist()
         journal.add(name, models[name], train, test, found)
         return found
@@ -259,6 +262,18 @@ def compare_models(
     return ModelComparison(
         scores, reference, scorer.metric if isinstance(scorer, UpliftScorer) else "score", curves, share
     )
+
+
+def _splitter(cv: Any, random_state: Any) -> Any:
+    if cv is None:
+        return RepeatedUpliftSplit(10, random_state=random_state)
+    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+        return UpliftKFold(int(cv), random_state=random_state)
+    if isinstance(cv, str) or not hasattr(cv, "split"):
+        raise TypeError(
+            f"cv={reprlib.repr(cv)}: expected a number of folds, or a splitter such as UpliftKFold(5) or RepeatedUpliftSplit(10)"
+        )
+    return cv
 
 
 class _Journal:

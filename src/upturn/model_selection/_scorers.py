@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from sklearn.utils._metadata_requests import _MetadataRequester
 
 from upturn import metrics
+from upturn._target import read_target
 
 # What a metric judges: the scores of ``predict``, or the labels of ``recommend``.
 _SCORES: dict[str, Callable[..., float]] = {
@@ -35,8 +36,9 @@ class UpliftScorer(_MetadataRequester):  # type: ignore[misc]
         self.metric, self.options = metric, options
 
     def __call__(self, estimator: Any, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> float:
-        """Judge a fitted model on X and y."""
-        control = self.options.get("control", _control_of(estimator))
+        """Judge a fitted model on X and y, whose arms must be those of the fit."""
+        check_arms(estimator, y, treatment, sample_weight)
+        control = self.options.get("control", control_of(estimator))
         options = {**self.options, "control": control, "sample_weight": sample_weight}
         if self.metric in _LABELS:
             return float(_LABELS[self.metric](y, estimator.recommend(X), treatment, **options))
@@ -51,9 +53,27 @@ class UpliftScorer(_MetadataRequester):  # type: ignore[misc]
         return f"uplift_scorer({self.metric!r}{options})"
 
 
-def _control_of(estimator: Any) -> Any:
-    """The control label of a fitted model, also of one at the end of a pipeline."""
-    return getattr(getattr(estimator, "steps", [(None, estimator)])[-1][1], "control_", None)
+def fitted_model(estimator: Any) -> Any:
+    """The model that predicts: the last step of a pipeline, the best estimator of a search, however they are nested."""
+    while True:
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif getattr(estimator, "steps", None):
+            estimator = estimator.steps[-1][1]
+        else:
+            return estimator
+
+
+def control_of(estimator: Any) -> Any:
+    """The control label of a fitted model, or None for a model that does not know it."""
+    return getattr(fitted_model(estimator), "control_", None)
+
+
+def check_arms(estimator: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> None:
+    """Raise where the arms of a sample are not those that a fitted model knows, all of them."""
+    model = fitted_model(estimator)
+    if hasattr(model, "control_") and hasattr(model, "arms_"):
+        read_target(y, treatment, sample_weight, known=(model.control_, model.arms_))
 
 
 def uplift_scorer(metric: str = "auuc", **options: Any) -> UpliftScorer:
