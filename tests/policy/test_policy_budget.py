@@ -286,11 +286,28 @@ def test_marginal_gain_is_measured_just_above_the_cut():
         ({"y": [0, 1], "treatment": [0, 1]}, r"uplift has 3 rows and y has 2.*plan.apply"),
         ({"y": [0, 1, 0], "treatment": [0, 1, 2]}, r"1 column\(s\) and treatment 2 arm\(s\)"),
         ({"arms": ["a", "b"]}, r"2 label\(s\) and uplift 1 column"),
+        ({"arms": ["control"]}, r"arms=\['control'\] holds 'control', the label of control"),
+        ({"arms": ["a"], "control": "a"}, r"arms=\['a'\] holds 'a', the label of control"),
+        ({"control": 1}, r"arms=\[1\] holds 1, the label of control"),
+        ({"y": [0, 1, 0], "treatment": [0, 1, 0], "arms": ["b"]}, r"arms=\['b'\] and treatment holds \[1\] besides"),
     ],
 )
 def test_bad_input(arguments, message):
     with pytest.raises(ValueError, match=message):
         target([0.1, 0.2, 0.3], **arguments)
+
+
+def test_arms_are_those_of_the_experiment_in_its_order():
+    uplift, y, arm, _ = experiment(300, 2)
+    names = np.array(["control", "a", "b"])[arm]
+    with pytest.raises(
+        ValueError, match=r"arms=\['b', 'a'\] and treatment holds \['a', 'b'\] besides control.*sort them"
+    ):
+        target(uplift, y=y, treatment=names, arms=["b", "a"])
+    plans = [target(uplift, y=y, treatment=names, arms=arms, n_bootstrap=2) for arms in (None, ["a", "b"])]
+    np.testing.assert_array_equal(plans[0].recommended, plans[1].recommended)
+    with pytest.raises(ValueError, match=r"arms=\['a', 'a'\] names 'a' more than once"):
+        target(uplift, arms=["a", "a"])
 
 
 def test_bad_uplift():

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from upturn._target import Label, Target, decode, read_target
 from upturn.metrics import Estimate, Table
 from upturn.metrics._estimate import check_level
-from upturn.policy._money import read_costs, read_labels, read_uplift, read_value
+from upturn.policy._money import check_arms, read_costs, read_labels, read_uplift, read_value
 from upturn.policy._path import make_path
 from upturn.policy._ruler import Ruler, predicted_comparison
 
@@ -213,7 +213,8 @@ def target(
     y, treatment, sample_weight : arrays of shape (n,), optional
         An experiment on the same people, not used to fit the model: then gains are measured, with intervals.
     control, arms : label, list of labels, optional
-        Labels of control and of the columns of ``uplift``, where there is no experiment to take them from.
+        Labels of control and of the columns of ``uplift``, where there is no experiment to take them from. With one, the
+        columns are its arms in sorted order, and other ``arms`` are an error.
     interval : float
         Confidence level of the intervals.
     n_bootstrap : int
@@ -244,7 +245,11 @@ def target(
     matrix = read_uplift(uplift)
     n, level = len(matrix), check_level(interval)
     experiment = _read_experiment(y, treatment, sample_weight, control, matrix)
-    labels = read_labels(control, arms, matrix.shape[1]) if experiment is None else experiment.labels
+    if experiment is None:
+        labels = read_labels(control, arms, matrix.shape[1])
+    else:
+        check_arms(arms, experiment.arms)
+        labels = experiment.labels
     costs, worth = read_costs(cost, n, labels), read_value(value, n)
     by_person = costs is None or fraction is not None
     price, benefit, floor = _prices(matrix, costs, worth, by_person)
