@@ -207,6 +207,51 @@ def test_apply_uses_the_same_cut_on_other_people():
         plan.apply(other[:, 0])
 
 
+@pytest.mark.parametrize(
+    ("limit", "money"),
+    [({"fraction": 0.0}, {}), ({"budget": 0}, {}), ({"budget": 0}, {"cost": 1.0}), ({}, {"cost": 9.0, "value": 1.0})],
+)
+def test_a_plan_that_treats_nobody_treats_nobody_else(limit, money):
+    uplift = np.random.default_rng(0).normal(0.1, 0.3, 1000)
+    plan = target(uplift, **limit, **money)
+    assert plan.n_treated == 0
+    np.testing.assert_array_equal(plan.apply(uplift, **money), plan.recommended)
+    np.testing.assert_array_equal(plan.apply(uplift + 100, **money), plan.recommended)
+
+
+@pytest.mark.parametrize("limit", [{}, {"fraction": 0.3}, {"budget": 150.0}])
+@pytest.mark.parametrize("per_person", [False, True])
+@pytest.mark.parametrize("costs", [False, True])
+def test_apply_to_the_same_people_is_the_plan(limit, per_person, costs):
+    rng = np.random.default_rng(0)
+    uplift, cost = rng.normal(0.1, 0.3, 1000), rng.uniform(0.5, 2, 1000) if costs else None
+    value = rng.uniform(1, 20, 1000) if per_person else 10.0
+    plan = target(uplift, cost=cost, value=value, **limit)
+    assert 0 < plan.n_treated < 1000
+    np.testing.assert_array_equal(plan.apply(uplift, cost=cost, value=value), plan.recommended)
+    if per_person:
+        with pytest.raises(ValueError, match=r"value per person: pass .*value=values"):
+            plan.apply(uplift, cost=cost)
+    else:
+        np.testing.assert_array_equal(plan.apply(uplift, cost=cost), plan.recommended)
+    if costs:
+        with pytest.raises(ValueError, match=r"made with costs: pass .*cost=2\.0"):
+            plan.apply(uplift, value=value)
+    else:
+        with pytest.raises(ValueError, match="made without costs"):
+            plan.apply(uplift, cost=1.0, value=value)
+
+
+def test_apply_asks_for_costs_only_where_they_matter():
+    uplift = np.random.default_rng(0).normal(0.1, 0.3, 1000)
+    ranked = target(uplift, fraction=0.2, cost=1.0)  # without a value, the best fifth does not depend on what it costs
+    np.testing.assert_array_equal(ranked.apply(uplift), ranked.recommended)
+    with pytest.raises(ValueError, match="made without one"):
+        ranked.apply(uplift, value=3.0)
+    with pytest.raises(ValueError, match="made with costs"):
+        target(uplift, budget=50, cost=1.0).apply(uplift)
+
+
 def test_same_bits_on_any_number_of_threads():
     uplift, y, arm, _ = experiment(3000, 2)
     one, two = (target(uplift, fraction=0.2, y=y, treatment=arm, n_jobs=jobs) for jobs in (1, 2))
@@ -241,11 +286,28 @@ def test_marginal_gain_is_measured_just_above_the_cut():
         ({"y": [0, 1], "treatment": [0, 1]}, r"uplift has 3 rows and y has 2.*plan.apply"),
         ({"y": [0, 1, 0], "treatment": [0, 1, 2]}, r"1 column\(s\) and treatment 2 arm\(s\)"),
         ({"arms": ["a", "b"]}, r"2 label\(s\) and uplift 1 column"),
+        ({"arms": ["control"]}, r"arms=\['control'\] holds 'control', the label of control"),
+        ({"arms": ["a"], "control": "a"}, r"arms=\['a'\] holds 'a', the label of control"),
+        ({"control": 1}, r"arms=\[1\] holds 1, the label of control"),
+        ({"y": [0, 1, 0], "treatment": [0, 1, 0], "arms": ["b"]}, r"arms=\['b'\] and treatment holds \[1\] besides"),
     ],
 )
 def test_bad_input(arguments, message):
     with pytest.raises(ValueError, match=message):
         target([0.1, 0.2, 0.3], **arguments)
+
+
+def test_arms_are_those_of_the_experiment_in_its_order():
+    uplift, y, arm, _ = experiment(300, 2)
+    names = np.array(["control", "a", "b"])[arm]
+    with pytest.raises(
+        ValueError, match=r"arms=\['b', 'a'\] and treatment holds \['a', 'b'\] besides control.*sort them"
+    ):
+        target(uplift, y=y, treatment=names, arms=["b", "a"])
+    plans = [target(uplift, y=y, treatment=names, arms=arms, n_bootstrap=2) for arms in (None, ["a", "b"])]
+    np.testing.assert_array_equal(plans[0].recommended, plans[1].recommended)
+    with pytest.raises(ValueError, match=r"arms=\['a', 'a'\] names 'a' more than once"):
+        target(uplift, arms=["a", "a"])
 
 
 def test_bad_uplift():

@@ -89,13 +89,33 @@ def read_value(value: Any, n: int) -> float | NDArray[np.float64] | None:
 
 def read_labels(control: Label | None, arms: Sequence[Label] | None, n_arms: int) -> list[Label]:
     """The labels of control and the arms when there is no experiment to take them from."""
-    if arms is None:
-        return [0 if control is None else control, *range(1, n_arms + 1)]
-    if len(arms) != n_arms:
+    given = range(1, n_arms + 1) if arms is None else arms
+    if len(given) != n_arms:
         raise ValueError(
-            f"arms={list(arms)!r} has {len(arms)} label(s) and uplift {n_arms} column(s): expected one per column"
+            f"arms={list(given)!r} has {len(given)} label(s) and uplift {n_arms} column(s): expected one per column"
         )
-    return ["control" if control is None else control, *arms]
+    if control is None:
+        control = 0 if arms is None else "control"
+    repeated = [label for label in given if list(given).count(label) > 1]
+    if repeated:
+        raise ValueError(
+            f"arms={list(given)!r} names {repeated[0]!r} more than once: expected a label of its own per column"
+        )
+    if control in given:
+        raise ValueError(
+            f"arms={list(given)!r} holds {control!r}, the label of control: uplift has no column for control; name the arms "
+            "of its columns in arms, and control in control"
+        )
+    return [control, *given]
+
+
+def check_arms(arms: Sequence[Label] | None, found: Sequence[Label]) -> None:
+    """Refuse names of the columns of uplift other than those of the experiment, or in another order."""
+    if arms is not None and list(arms) != list(found):
+        raise ValueError(
+            f"arms={list(arms)!r} and treatment holds {list(found)!r} besides control: with an experiment, the columns of "
+            "uplift (and of cost) are its arms in this order; sort them so, and leave arms out"
+        )
 
 
 def _numbers(values: Any, name: str) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from upturn._target import Label, Target, decode, read_target
 from upturn.metrics import Estimate, Table
 from upturn.metrics._estimate import check_level
-from upturn.policy._money import read_costs, read_labels, read_uplift, read_value
+from upturn.policy._money import check_arms, read_costs, read_labels, read_uplift, read_value
 from upturn.policy._path import make_path
 from upturn.policy._ruler import Ruler, predicted_comparison
 
@@ -67,6 +67,8 @@ class Targeting:
     _cut: float
     _by_person: bool
     _value: float | None
+    _has_costs: bool
+    _has_value: bool
     _floor: float
 
     @property
@@ -79,8 +81,10 @@ class Targeting:
         """People to treat."""
         return int((self.arm > 0).sum())
 
-    def apply(self, uplift: Any, cost: Any = None) -> NDArray[Any]:
+    def apply(self, uplift: Any, cost: Any = None, value: Any = None) -> NDArray[Any]:
         """Use the same cut on other people: everybody whose upgrade is at least as rewarding as the last one made here.
+
+        A plan that treats nobody has no such upgrade, and treats none of the others either.
 
         Parameters
         ----------
@@ -88,6 +92,9 @@ class Targeting:
             Their predicted uplift.
         cost : as in :func:`target`
             Their costs, if the plan was made with costs.
+        value : number or array of shape (n,), optional
+            What a unit of their outcome is worth: needed if the plan was made with a value per person; a single value is
+            remembered.
 
         Returns
         -------
@@ -97,11 +104,34 @@ class Targeting:
         matrix = read_uplift(uplift)
         if matrix.shape[1] != len(self.labels) - 1:
             raise ValueError(f"uplift has {matrix.shape[1]} column(s) and the plan {len(self.labels) - 1} arm(s)")
-        costs = read_costs(cost, len(matrix), self.labels)
-        price, benefit, _ = _prices(matrix, costs, self._value, self._by_person)
-        floor = self._floor if np.isinf(self._cut) else max(self._floor, np.nextafter(self._cut, -np.inf))
-        path = make_path(price, benefit, floor, 0)
+        costs, worth = self._read_money(cost, value, len(matrix))
+        if not self.n_treated:
+            return decode(self.labels, np.zeros(len(matrix), dtype=np.uint8))
+        price, benefit, _ = _prices(matrix, costs, worth, self._by_person)
+        path = make_path(price, benefit, max(self._floor, np.nextafter(self._cut, -np.inf)), 0)
         return decode(self.labels, path.assignment(len(matrix), len(path)))
+
+    def _read_money(
+        self, cost: Any, value: Any, n: int
+    ) -> tuple[NDArray[np.float64] | None, float | NDArray[np.float64] | None]:
+        """Costs and values of other people, which must be of the kind the plan was made with."""
+        if cost is not None and not self._has_costs:
+            raise ValueError(
+                "cost was given and the plan was made without costs: leave it out, or pass it to target too"
+            )
+        if value is not None and not self._has_value:
+            raise ValueError(
+                "value was given and the plan was made without one: leave it out, or pass it to target too"
+            )
+        if cost is None and self._has_costs and (self._has_value or not self._by_person):
+            raise ValueError(
+                "the plan was made with costs: pass what these people cost, as in plan.apply(uplift, cost=2.0)"
+            )
+        if value is None and self._has_value and self._value is None:
+            raise ValueError(
+                "the plan was made with a value per person: pass that of these people, as in plan.apply(uplift, value=values)"
+            )
+        return read_costs(cost, n, self.labels), self._value if value is None else read_value(value, n)
 
     def __repr__(self) -> str:
         share = self.n_treated / self.n
@@ -183,7 +213,8 @@ def target(
     y, treatment, sample_weight : arrays of shape (n,), optional
         An experiment on the same people, not used to fit the model: then gains are measured, with intervals.
     control, arms : label, list of labels, optional
-        Labels of control and of the columns of ``uplift``, where there is no experiment to take them from.
+        Labels of control and of the columns of ``uplift``, where there is no experiment to take them from. With one, the
+        columns are its arms in sorted order, and other ``arms`` are an error.
     interval : float
         Confidence level of the intervals.
     n_bootstrap : int
@@ -214,7 +245,11 @@ def target(
     matrix = read_uplift(uplift)
     n, level = len(matrix), check_level(interval)
     experiment = _read_experiment(y, treatment, sample_weight, control, matrix)
-    labels = read_labels(control, arms, matrix.shape[1]) if experiment is None else experiment.labels
+    if experiment is None:
+        labels = read_labels(control, arms, matrix.shape[1])
+    else:
+        check_arms(arms, experiment.arms)
+        labels = experiment.labels
     costs, worth = read_costs(cost, n, labels), read_value(value, n)
     by_person = costs is None or fraction is not None
     price, benefit, floor = _prices(matrix, costs, worth, by_person)
@@ -257,6 +292,8 @@ def target(
         _cut=float(path.slope[stop - 1]) if stop else np.inf,
         _by_person=by_person,
         _value=worth if isinstance(worth, float) else None,
+        _has_costs=costs is not None,
+        _has_value=worth is not None,
         _floor=float(floor),
     )
 
