@@ -74,3 +74,15 @@ def test_several_arms():
         warnings.simplefilter("ignore", RankingWarning)
         table = evaluate(y, scores, treatment, random_state=0)
     assert table["a"]["qini"].se > 0
+
+
+def test_numbers_of_other_libraries_are_printed_as_they_come():
+    rng = np.random.default_rng(0)
+    score, arm = rng.normal(size=400), rng.integers(0, 2, 400)
+    y = (rng.random(400) < 0.3 + 0.2 * arm * (score > 0)).astype(int)
+    chosen = ["auuc", ("auuc", {"convention": "causalml"})]
+    table = evaluate(y, {"one": score}, arm, metrics=chosen, random_state=0)
+    ours, theirs = table["one"].values()
+    assert f"{1000 * float(ours):.4g} [" in repr(table)
+    assert f"{float(theirs):.4g} [" in repr(table)
+    assert "with a zero of their own: auuc causalml" in repr(table)

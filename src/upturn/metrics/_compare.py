@@ -99,9 +99,7 @@ class Evaluation(Mapping[str, dict[str, Estimate]]):
         return Table(
             columns,
             title=f"{len(self)} model(s) on {self._n:,} rows ({self._arms}), {level:.0%} intervals",
-            notes=[
-                "outcome units per 1,000 people; 0 is random targeting, except for uplift_at (the effect in the top)"
-            ],
+            notes=_notes(list(numbers)),
         )
 
     def __repr__(self) -> str:
@@ -111,8 +109,21 @@ class Evaluation(Mapping[str, dict[str, Estimate]]):
         return self._table()._repr_html_()
 
 
+_OWN_UNITS = {"sklift", "causalml", "criteo", "libuplift"}  # ratios, counts, or areas with another zero
+
+
+def _in_own_units(name: str) -> bool:
+    return name == "auu" or not _OWN_UNITS.isdisjoint(name.split())
+
+
+def _notes(names: list[str]) -> list[str]:
+    note = "outcome units per 1,000 people; 0 is random targeting, except for uplift_at (the effect in the top)"
+    own = [name for name in names if _in_own_units(name)]
+    return [note, *([f"as they come, with a zero of their own: {', '.join(own)}"] if own else [])]
+
+
 def _per_thousand(name: str, value: Estimate) -> str:
-    scale = 1 if name == "auu" else 1000
+    scale = 1 if _in_own_units(name) else 1000
     return f"{scale * float(value):.4g} [{scale * value.low:.4g}, {scale * value.high:.4g}]"
 
 
