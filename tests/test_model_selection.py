@@ -1,7 +1,9 @@
 """Scorers in scikit-learn's searches, packed and routed; comparisons on repeated splits."""
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse
 import sklearn
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -248,6 +250,7 @@ def test_an_interrupted_comparison_goes_on(tmp_path):
             return super().fit(*arguments, **options)
 
     Counted.__name__ = Counted.__qualname__ = "ClassTransformation"
+    Counted.__module__ = ClassTransformation.__module__
     counted = {name: Counted(item.estimator, control="none") for name, item in MODELS.items()}
     resumed = compare_models(counted, X, y, treatment, cv=cv, resume=path)
     assert len(fits) == 3
@@ -256,6 +259,76 @@ def test_an_interrupted_comparison_goes_on(tmp_path):
     # Other data are other results.
     compare_models(counted, X, 1 - y, treatment, cv=cv, resume=path)
     assert len(fits) == 11
+
+
+class Remembers(ClassTransformation):
+    """A model with a parameter of any kind, which counts its fits."""
+
+    fits = 0
+
+    def __init__(self, estimator=None, *, control=None, extra=None):
+        super().__init__(estimator, control=control)
+        self.extra = extra
+
+    def fit(self, *arguments, **options):
+        type(self).fits += 1
+        return super().fit(*arguments, **options)
+
+
+def fits_of(path, X, y, treatment, extra=None, scoring="auuc"):
+    Remembers.fits = 0
+    models = {"it": make_pipeline(FunctionTransformer(), Remembers(LogisticRegression(), control="none", extra=extra))}
+    compare_models(models, X, y, treatment, cv=RepeatedUpliftSplit(2, random_state=1), resume=path, scoring=scoring)
+    return Remembers.fits
+
+
+def test_resume_sees_every_change_of_the_data(tmp_path):
+    X, y, treatment = campaign()
+    path = tmp_path / "results.jsonl"
+    assert (fits_of(path, X, y, treatment), fits_of(path, X, y, treatment)) == (2, 0)
+    assert fits_of(path, X.tolist(), y, treatment) == 0
+    other = X.copy()
+    other[300, 1] += 1e-9
+    assert fits_of(path, other, y, treatment) == 2
+    assert fits_of(path, pd.DataFrame(X, columns=["a", "b", "c"]), y, treatment) == 2
+    assert fits_of(path, pd.DataFrame(X, columns=["a", "c", "b"]), y, treatment) == 2
+    assert fits_of(path, X, y, np.where(treatment == "mail", "none", "mail")) == 2
+    assert fits_of(path, X, y, np.where(treatment == "mail", "post", "none")) == 2
+    assert fits_of(path, X, y, treatment) == 0
+    with pytest.raises(TypeError, match=r"leave resume out .*sparse"):
+        fits_of(path, scipy.sparse.csr_array(X), y, treatment)
+
+
+def test_resume_sees_every_change_of_a_model(tmp_path):
+    X, y, treatment = campaign()
+    path, long = tmp_path / "results.jsonl", np.zeros(5000)
+    changed = long.copy()
+    changed[2500] = 1  # where a repr shows dots
+    several = [
+        None,
+        long,
+        changed,
+        changed.astype(np.float32),
+        [long],
+        [changed],
+        {"prior": long},
+        {"prior": changed},
+        pd.Series(long),
+        pd.Series(changed),
+        long.astype(object),
+        LogisticRegression(class_weight={0: 1.0}),
+        LogisticRegression(class_weight={0: 2.0}),
+        np.random.RandomState(0),
+        np.random.RandomState(1),
+        uplift_scorer("policy_value", propensity=long),
+        uplift_scorer("policy_value", propensity=changed),
+    ]
+    for extra in several:
+        assert fits_of(path, X, y, treatment, extra) == 2
+    for extra in several:
+        assert fits_of(path, X, y, treatment, extra) == 0
+    assert fits_of(path, X, y, treatment, np.random.RandomState(1)) == 0
+    assert fits_of(path, X, y, treatment, scoring="qini") == 2
 
 
 def test_comparison_errors():

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import reprlib
-import threading
-import zlib
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,8 +15,9 @@ from sklearn.utils import _safe_indexing
 
 from upturn._run import run_parallel
 from upturn._splitters import RepeatedUpliftSplit, UpliftKFold
-from upturn._target import Target, decode, pack, read_target
+from upturn._target import decode, pack, read_target
 from upturn.metrics import Curve, Table, average_curves, uplift_curve
+from upturn.model_selection._journal import Journal
 from upturn.model_selection._scorers import UpliftScorer, check_arms, control_of, uplift_scorer
 
 Floats = NDArray[np.float64]
@@ -187,6 +184,7 @@ def compare_models(
     resume : path, optional
         A file to which every result is added as it is found, one line of JSON each. Run again after an interruption, what
         the file holds is not computed again; results of other data, splits, parameters or metrics in it are left alone.
+        A parameter that is a function counts as another one in every session.
         Give ``random_state`` (or a seeded ``cv``), or the splits are others each time.
     n_jobs : int, optional
         Threads over models and splits; the result does not depend on it.
@@ -228,7 +226,7 @@ def compare_models(
         raise ValueError("y is packed: put the weights into it, as pack(y, treatment, sample_weight)")
     splits = list(_splitter(cv, random_state).split(X, packed))
     scorer = uplift_scorer(scoring) if isinstance(scoring, str) else scoring
-    journal = _Journal(resume, target, scorer)
+    journal = Journal(resume, X, target, scorer)
 
     def run(job: tuple[str, int]) -> dict[str, Any]:
         name, number = job
@@ -274,53 +272,3 @@ def _splitter(cv: Any, random_state: Any) -> Any:
             f"cv={reprlib.repr(cv)}: expected a number of folds, or a splitter such as UpliftKFold(5) or RepeatedUpliftSplit(10)"
         )
     return cv
-
-
-class _Journal:
-    """Results in a file, one JSON line each, found again by what made them."""
-
-    def __init__(self, path: str | os.PathLike[str] | None, target: Target, scorer: Any) -> None:
-        self._path = None if path is None else Path(path)
-        self._lock, self._known = threading.Lock(), dict[str, Any]()
-        if self._path is None:
-            return
-        weight = b"" if target.weight is None else target.weight.tobytes()
-        self._data = f"{_hash(target.y.tobytes(), target.arm.tobytes(), weight)} {scorer!r}"
-        if self._path.exists():
-            for line in self._path.read_text(encoding="utf-8").splitlines():
-                try:
-                    entry = json.loads(line)
-                    self._known[entry["key"]] = entry["found"]
-                except (ValueError, KeyError, TypeError):
-                    continue  # a line cut short by the interruption
-
-    def _key(self, name: str, model: Any, train: Sequence[int], test: Sequence[int]) -> str:
-        rows = _hash(np.asarray(train).tobytes(), b"|", np.asarray(test).tobytes())
-        return f"{name} {_hash(repr(model).encode())} {self._data} {rows}"
-
-    def find(self, name: str, model: Any, train: Any, test: Any) -> dict[str, Any] | None:
-        """What was found before, or None."""
-        return None if self._path is None else self._known.get(self._key(name, model, train, test))
-
-    def add(self, name: str, model: Any, train: Any, test: Any, found: dict[str, Any]) -> None:
-        """Keep a result, at once."""
-        if self._path is None:
-            return
-        line = json.dumps({"key": self._key(name, model, train, test), "found": found})
-        with self._lock, self._path.open("a", encoding="utf-8") as file:
-            if file.tell() and not self._ends_a_line():
-                file.write("\n")
-            file.write(line + "\n")
-
-    def _ends_a_line(self) -> bool:
-        assert self._path is not None
-        with self._path.open("rb") as file:
-            file.seek(-1, os.SEEK_END)
-            return file.read(1) == b"\n"
-
-
-def _hash(*parts: bytes) -> str:
-    value = 0
-    for part in parts:
-        value = zlib.crc32(part, value)
-    return f"{value:08x}"

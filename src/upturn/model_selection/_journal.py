@@ -1,0 +1,111 @@
+"""Results kept in a file, so that an interrupted comparison goes on where it stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from upturn._table import read_table
+from upturn._target import Target
+from upturn.model_selection._scorers import UpliftScorer
+
+
+class Journal:
+    """Results in a file, one JSON line each, found again by what made them."""
+
+    def __init__(self, path: str | os.PathLike[str] | None, X: Any, target: Target, scorer: Any) -> None:
+        self._path = None if path is None else Path(path)
+        self._lock, self._known = threading.Lock(), dict[str, Any]()
+        if self._path is None:
+            return
+        self._data = _hash(_table_digest(X), fingerprint([target.y, target.arm, target.weight, target.labels, scorer]))
+        if self._path.exists():
+            for line in self._path.read_text(encoding="utf-8").splitlines():
+                try:
+                    entry = json.loads(line)
+                    self._known[entry["key"]] = entry["found"]
+                except (ValueError, KeyError, TypeError):
+                    continue  # a line cut short by the interruption
+
+    def _key(self, name: str, model: Any, train: Sequence[int], test: Sequence[int]) -> str:
+        rows = fingerprint([np.asarray(train), np.asarray(test)])
+        return f"{name} {_hash(self._data, fingerprint(model), rows)}"
+
+    def find(self, name: str, model: Any, train: Any, test: Any) -> dict[str, Any] | None:
+        """What was found before, or None."""
+        return None if self._path is None else self._known.get(self._key(name, model, train, test))
+
+    def add(self, name: str, model: Any, train: Any, test: Any, found: dict[str, Any]) -> None:
+        """Keep a result, at once."""
+        if self._path is None:
+            return
+        line = json.dumps({"key": self._key(name, model, train, test), "found": found})
+        with self._lock, self._path.open("a", encoding="utf-8") as file:
+            if file.tell() and not self._ends_a_line():
+                file.write("\n")
+            file.write(line + "\n")
+
+    def _ends_a_line(self) -> bool:
+        assert self._path is not None
+        with self._path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) == b"\n"
+
+
+def _table_digest(X: Any) -> str:
+    try:
+        matrix, schema = read_table(X)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(
+            f"resume must tell this X from another one and cannot read it; leave resume out ({error})"
+        ) from error
+    return _hash(matrix.tobytes(), json.dumps(schema.to_json()))
+
+
+def fingerprint(value: Any) -> str:
+    """A text that differs wherever two values differ: arrays by all their bytes, estimators by all their parameters.
+
+    A ``repr`` alone would not do: it leaves out the middle of an array. It stays for what is none of these; where it shows
+    an address, as for a function, the value counts as another one in every session.
+    """
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    if isinstance(value, type):
+        return repr(value)
+    if isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            return f"{kind} {value.dtype} {value.shape} {fingerprint(value.ravel().tolist())}"
+        return f"{kind} {value.dtype} {value.shape} {_hash(value.tobytes())}"
+    if hasattr(value, "get_params"):
+        return f"{kind} {fingerprint(value.get_params(deep=False))}"
+    if isinstance(value, UpliftScorer):
+        return f"{kind} {value.metric} {fingerprint(value.options)}"
+    if isinstance(value, np.random.RandomState):
+        return f"{kind} {fingerprint(value.get_state(legacy=False))}"
+    if isinstance(value, np.random.Generator):
+        return f"{kind} {fingerprint(value.bit_generator.state)}"
+    if isinstance(value, Mapping):
+        return f"{kind} {fingerprint(list(value.items()))}"
+    if isinstance(value, list | tuple):
+        return f"{kind} [{', '.join(fingerprint(item) for item in value)}]"
+    if hasattr(value, "to_numpy"):  # a column or table of pandas, polars or pyarrow
+        names = getattr(value, "columns", getattr(value, "name", None))
+        return f"{kind} {names!r} {fingerprint(np.asarray(value.to_numpy()))}"
+    return f"{kind} {value!r}"
+
+
+def _hash(*parts: str | bytes) -> str:
+    """SHA-256 of the parts and of where each one ends."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()
