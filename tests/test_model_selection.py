@@ -348,3 +348,17 @@ def test_a_number_of_folds():
     for wrong in (True, "five", 2.5):
         with pytest.raises(TypeError, match=r"cv=.*: expected a number of folds, or a splitter such as UpliftKFold"):
             compare_models(MODELS, X, y, treatment, cv=wrong)
+
+
+def test_recommendations_are_judged_behind_pipelines_and_searches():
+    rng = np.random.default_rng(0)
+    X, t = rng.normal(size=(400, 2)), rng.integers(0, 2, 400)
+    y = (rng.random(400) < 0.5 + 0.3 * t * np.sign(X[:, 0])).astype(int)
+    packed, scorer = up.pack(y, t), uplift_scorer("policy_value")
+    pipeline = make_pipeline(StandardScaler(), ClassTransformation()).fit(X, packed)
+    plain = ClassTransformation().fit(X, packed)
+    assert scorer(pipeline, X, packed) == pytest.approx(scorer(plain, X, packed))
+    search = GridSearchCV(pipeline, {"classtransformation__reweight": [True]}, cv=UpliftKFold(2), scoring=scorer)
+    assert scorer(search.fit(X, packed), X, packed) == pytest.approx(scorer(pipeline, X, packed))
+    with pytest.raises(TypeError, match="StandardScaler has no recommend"):
+        scorer(StandardScaler().fit(X), X, packed)

@@ -41,7 +41,7 @@ class UpliftScorer(_MetadataRequester):  # type: ignore[misc]
         control = self.options.get("control", control_of(estimator))
         options = {**self.options, "control": control, "sample_weight": sample_weight}
         if self.metric in _LABELS:
-            return float(_LABELS[self.metric](y, estimator.recommend(X), treatment, **options))
+            return float(_LABELS[self.metric](y, recommended_by(estimator, X), treatment, **options))
         return float(_SCORES[self.metric](y, estimator.predict(X), treatment, **options))
 
     def score(self, estimator: Any, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> float:
@@ -62,6 +62,17 @@ def fitted_model(estimator: Any) -> Any:
             estimator = estimator.steps[-1][1]
         else:
             return estimator
+
+
+def recommended_by(estimator: Any, X: Any) -> Any:
+    """What a fitted model recommends, behind searches and pipelines that have no ``recommend`` of their own."""
+    if hasattr(estimator, "recommend"):
+        return estimator.recommend(X)
+    if hasattr(estimator, "best_estimator_"):
+        return recommended_by(estimator.best_estimator_, X)
+    if getattr(estimator, "steps", None):
+        return recommended_by(estimator.steps[-1][1], estimator[:-1].transform(X) if len(estimator.steps) > 1 else X)
+    raise TypeError(f"{type(estimator).__name__} has no recommend: this metric judges recommended arms")
 
 
 def control_of(estimator: Any) -> Any:
