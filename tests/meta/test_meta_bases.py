@@ -186,6 +186,21 @@ def test_an_arm_with_one_outcome_is_a_constant():
     assert 0 < response[:, 1].min() < response[:, 1].max() < 1
 
 
+@pytest.mark.parametrize(
+    "learner", [SLearner, TLearner, XLearner, DRLearner, RLearner, TreatedOnly, ClassTransformation]
+)
+def test_default_bases_are_those_the_module_names(learner):
+    rng = np.random.default_rng(0)
+    X, y, t = rng.normal(size=(300, 2)), rng.integers(0, 2, 300), rng.integers(0, 2, 300)
+    model = learner().fit(X, y, t)
+    if learner is ClassTransformation:
+        assert model.coef_.shape == (2,)
+    else:
+        assert all(isinstance(member.model, BoostedTrees) for member in model._members)
+    words = " ".join(up.meta.__doc__.split())
+    assert "the base of ClassTransformation is logistic regression, and that of all others gradient boosting" in words
+
+
 def test_support_vector_machines_are_calibrated_by_logistic_regression():
     rng = np.random.default_rng(0)
     X, t = rng.normal(size=(400, 2)), np.arange(400) % 2

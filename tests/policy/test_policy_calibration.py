@@ -60,6 +60,51 @@ def test_a_score_that_ranks_the_wrong_way_becomes_a_constant():
         np.testing.assert_allclose(middle, effect.mean(), atol=0.15)
 
 
+class FirstColumn(TLearner):
+    """A model whose score is the first column."""
+
+    def _predict(self, X):
+        return X[:, :1].copy()
+
+
+@pytest.mark.parametrize("n", [300, 5000])
+@pytest.mark.parametrize("seed", range(3))
+def test_ends_rest_on_enough_rows_of_both_arms(n, seed):
+    rng = np.random.default_rng(seed)
+    X, t = rng.normal(size=(n, 1)), (rng.random(n) < 0.3).astype(int)
+    y = X[:, 0] * t + rng.standard_t(2, size=n)
+    model = UpliftCalibrator(FirstColumn(Ridge()), random_state=0).fit(X, y, t)
+    found = model.predict(X)
+    assert np.ptp(found) > 0
+    for end in (found.min(), found.max()):
+        mine = found == end
+        assert mine.sum() >= max(20, 0.01 * n)
+        assert set(t[mine]) == {0, 1}
+    assert model.predict([[-99.0], [99.0]]).tolist() == [found.min(), found.max()]
+    assert model.table_["calibrated"] @ model.table_["rows"] / n == pytest.approx(
+        score_effects(y, t > 0, np.ones(n), X[:, 0]).mean()
+    )  # pooling moves no mean
+
+
+def test_no_effect_is_larger_than_the_range_of_the_outcome():
+    rng = np.random.default_rng(0)
+    X, t = np.arange(1000.0)[:, None], (rng.random(1000) < 0.05).astype(int)
+    y = (rng.random(1000) < 0.5).astype(float)
+    t[-30:-1], y[-30:-1], t[-1], y[-1] = 1, 1, 0, 0
+    found = UpliftCalibrator(FirstColumn(Ridge()), cv=2, random_state=0).fit(X, y, t).predict(X)
+    assert found.max() == 1
+    assert found.min() >= -1
+
+
+@pytest.mark.parametrize("method", ["isotonic", "linear"])
+@pytest.mark.parametrize("level", [0.1, 7.3])
+def test_an_outcome_that_never_varies_has_no_effect(method, level):
+    X, _, t, _ = experiment(1000)
+    model = UpliftCalibrator(FirstColumn(Ridge()), method=method, random_state=0).fit(X, np.full(1000, level), t)
+    assert (model.predict(X) == 0).all()
+    assert (model.recommend(X) == 0).all()
+
+
 def test_prefit_uses_the_model_as_it_is_and_folds_fit_it():
     X, y, t, _ = experiment()
     held, y_held, t_held, _ = experiment(seed=2)

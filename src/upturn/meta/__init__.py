@@ -13,8 +13,9 @@ ClassTransformation     one classifier of "treated success or control failure"  
 TreatedOnly             the outcome of the treated alone: the baseline to beat            any number  no
 ======================  ================================================================  ==========  =========
 
-Every learner takes raw tables. Without an estimator, the base is gradient boosting, which takes categories and missing
-values as they are; an estimator that does not gets levels as 0-1 columns and means for missing numbers.
+Every learner takes raw tables. Without an estimator, the base of ClassTransformation is logistic regression, and that of
+all others gradient boosting, which takes categories and missing values as they are; an estimator that does not, such as
+logistic regression, gets levels as 0-1 columns and means for missing numbers.
 """
 
 from upturn.meta._dr import DRLearner

@@ -23,6 +23,10 @@ class TLearner(MetaLearner):
     A classifier without probabilities, such as a support vector machine, is calibrated by a logistic regression on its
     scores.
 
+    The errors of the two models do not cancel: their difference varies also where the effect is the same for everybody, so
+    the raw T-learner invents heterogeneity, and its largest and smallest effects are too extreme. Before its effects are
+    taken at their size, calibrate them: ``UpliftCalibrator(TLearner(), method="linear")`` of :mod:`upturn.policy`.
+
     Parameters
     ----------
     estimator : classifier or regressor, optional

@@ -21,6 +21,7 @@ from upturn.metrics._estimate import check_level
 from upturn.metrics._ranked import read_ranked
 
 _COLUMNS = {"arm", "rows", "predicted", "effect", "se", "low", "high", "calibrated"}
+_END_ROWS, _END_SHARE = 20, 0.01  # rows, and share of the rows, that the ends of an isotonic map rest on at least
 Knots = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
@@ -35,6 +36,10 @@ class UpliftCalibrator(UpliftEstimator):
     known). The map is the monotone regression of ψ on the score. Scores keep their order, except where the data cannot tell
     them apart; there they become equal. Then 0 means no effect, so ``recommend`` works for every model. Weights that undo a
     biased assignment (:func:`iptw_weights`) are taken as ``sample_weight``.
+
+    The two ends of a monotone regression hang on a few rows each, and go on beyond the scores seen. So the lowest and the
+    highest step of the isotonic map are means over at least 20 rows, 1% of the rows, and a row of either arm; and no step
+    is larger than the range of the outcome, the largest effect there can be. Where the two ends meet, the map is a constant.
 
     Parameters
     ----------
@@ -158,9 +163,14 @@ class UpliftCalibrator(UpliftEstimator):
         for k in range(data.n_arms):
             rows = np.flatnonzero((data.arm == 0) | (data.arm == k + 1))
             score, weight = np.ascontiguousarray(scores[rows, k]), data.weights[rows]
-            effect = score_effects(data.y[rows], data.arm[rows] > 0, weight, score)
-            fit = _linear if self._straight else _isotonic
-            self._knots.append(fit(score, effect, weight))
+            y, treated = data.y[rows], data.arm[rows] > 0
+            largest = float(np.ptp(y[weight > 0]))
+            # An outcome that never varies has no effect, not one of the size of a rounding error.
+            effect = score_effects(y, treated, weight, score) if largest > 0 else np.zeros(len(y))
+            if self._straight:
+                self._knots.append(_linear(score, effect, weight))
+            else:
+                self._knots.append(_isotonic(score, effect, weight, treated, largest))
         target = Target(data.y, data.arm, data.weight, 0, list(range(1, data.n_arms + 1)))
         table = _table(target, scores, self.n_bins, 0.95)
         table["calibrated"] = _bin_means(target, scores, self._map(scores), self.n_bins)
@@ -234,15 +244,47 @@ def score_effects(
     return np.asarray(means[1] - means[0] + np.where(treated, (y - means[1]) / share[1], -(y - means[0]) / share[0]))
 
 
-def _isotonic(score: NDArray[np.float64], effect: NDArray[np.float64], weight: NDArray[np.float64]) -> Knots:
+def _isotonic(
+    score: NDArray[np.float64],
+    effect: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    treated: NDArray[np.bool_],
+    largest: float,
+) -> Knots:
     keep = weight > 0
     values, where = np.unique(score[keep], return_inverse=True)
     total = np.bincount(where, weights=weight[keep])
     fitted = isotonic_regression(np.bincount(where, weights=(weight * effect)[keep]) / total, sample_weight=total)
+    sides = [np.bincount(where, weights=side[keep], minlength=len(values)) for side in (~treated, treated)]
+    fitted = np.clip(_pool_ends(fitted, total, *sides), -largest, largest)
     # A block of equal effects is a flat piece: its two ends are all that needs to be kept.
     ends = np.ones(len(values), dtype=bool)
     ends[1:-1] = (fitted[1:-1] != fitted[:-2]) | (fitted[1:-1] != fitted[2:])
     return values[ends], np.asarray(fitted[ends], dtype=np.float64)
+
+
+def _pool_ends(
+    fitted: NDArray[np.float64], weight: NDArray[Any], control: NDArray[Any], treated: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Join the steps at either end with their neighbours until they rest on enough rows, of both arms.
+
+    ``control`` and ``treated`` are numbers of rows. Where the two ends meet, all is one step.
+    """
+    step = np.concatenate(([0], np.cumsum(np.diff(fitted) != 0)))
+    counts = np.stack([np.bincount(step, weights=side) for side in (control, treated)])
+    minimum = max(_END_ROWS, _END_SHARE * counts.sum())
+
+    def reach(counts: NDArray[Any]) -> int:
+        so_far = counts.cumsum(axis=1)
+        enough = (so_far.sum(axis=0) >= minimum) & (so_far > 0).all(axis=0)
+        return int(enough.argmax()) if enough.any() else len(enough) - 1
+
+    low, high = reach(counts), counts.shape[1] - 1 - reach(counts[:, ::-1])
+    ends = [step >= 0] if low >= high else [step <= low, step >= high]
+    pooled = fitted.copy()
+    for end in ends:
+        pooled[end] = np.average(fitted[end], weights=weight[end])
+    return np.maximum.accumulate(pooled)  # a mean may leave its range by a rounding error
 
 
 def _linear(score: NDArray[np.float64], effect: NDArray[np.float64], weight: NDArray[np.float64]) -> Knots:
