@@ -133,10 +133,8 @@ class UpliftCalibrator(UpliftEstimator):
         known = (self.model.control_, self.model.arms_)
         target = read_target(y, treatment, sample_weight, known=known, outcome=self._outcome)
         matrix, schema = self.model._encode(X), self.model._schema
-        if len(matrix) != len(target.y):
-            raise ValueError(f"X has {len(matrix)} rows and y has {len(target.y)}: each row needs one outcome")
+        data = Experiment.of(matrix, schema, target)
         self.model_ = self.model
-        data = Experiment(matrix, target.y, target.arm, target.weight, schema, target.n_arms)
         self._calibrate(data, self.model._predict(matrix))
         self.control_, self.arms_ = known
         self._adopt_schema(schema)

@@ -82,7 +82,9 @@ class Ruler:
             for key, entry in line.items():
                 columns.setdefault(key, []).append(entry)
         what = "gain" if self.money is None else "net profit"
-        return Table(columns, notes=[f"{self.level:.0%} intervals; better by: paired difference in {what} per 1,000 people"])
+        return Table(
+            columns, notes=[f"{self.level:.0%} intervals; better by: paired difference in {what} per 1,000 people"]
+        )
 
     def _per_1000(self, source: PathGains, share: NDArray[np.float64] | None, cost: float) -> Estimate:
         """What a plan brings per 1,000 people; ``share`` of people are given each arm at random, None is this plan."""
