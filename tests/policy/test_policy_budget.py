@@ -169,6 +169,7 @@ def test_gain_curve_is_the_gain_of_every_budget(seed, k):
             assert curve.predicted[j] == pytest.approx(1000 * plan.predicted_gain / plan.n, abs=1e-9)
             assert curve.treated[j] == pytest.approx(plan.n_treated / plan.n)
             assert curve.profit[j] == pytest.approx(3 * curve.gain[j] - 1000 * budget / plan.n, abs=1e-9)
+            assert curve.random_profit[j] == pytest.approx(3 * curve.random[j] - 1000 * budget / plan.n, abs=1e-9)
 
 
 def test_gain_curve_ends_at_the_average_effect_and_agrees_with_the_uplift_curve():
