@@ -65,8 +65,7 @@ def one_split(data, height, seed):
         if algorithm == "adaboost":
             result["imbalance"] = model.imbalance_
     bagging = UpliftBagging(base_tree(height), n_estimators=ROUNDS, average="vote", random_state=seed).fit(X, y, t)
-    votes = np.cumsum([member.predict(X_test) > 0 for member in bagging.estimators_], axis=0)
-    result["bagging"] = np.array([auuc(y_test, vote, t_test) for vote in votes])
+    result["bagging"] = np.array(bagging.staged_score(X_test, y_test, t_test))
     effect = base_tree(height).fit(X, y, t).predict(X_test)
     result["base score"] = auuc(y_test, effect, t_test)
     result["base 0-1"] = auuc(y_test, effect > 0, t_test)
