@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from naive_svm import KINDS, dual, energy_sum, margin_problem, pair_sum, primal
 from upturn.datasets import simulate_customers
-from upturn.svm import DifferentialSVM, _band, _energy, _interior, _newton, _pairwise
+from upturn.svm import DifferentialSVM, _band, _bundle, _energy, _interior, _newton, _pairwise
 from upturn.svm._energy import EnergyTerm, signed_weights
 from upturn.svm._problem import MarginData, MarginProblem, intercept_interval
 from upturn.svm._solve import solve
@@ -396,3 +396,40 @@ def test_pairs_of_categorical_rows_are_certified(network):
         warnings.simplefilter("error")
         for cost in (1e-2, 1.0, 100.0):
             assert DifferentialSVM(C=1000 * cost / 1500**2).fit(data.X, data.y, data.treatment).dual_gap_ <= 1e-8
+
+
+def customers(network, n=1500, cost=100.0):
+    """The problem SVM-upl solves on 0-1 columns."""
+    data = simulate_customers(n, network_seed=network, random_state=network)
+    X = np.column_stack([data.X[c].cat.codes == k for c in data.X for k in range(len(data.X[c].cat.categories))])
+    X, treated, y = X.astype(float), data.treatment == 1, data.y == 1
+    kinds = [np.flatnonzero(rows) for rows in (treated & y, treated & ~y, ~treated & ~y, ~treated & y)]
+    price = 1000 * cost / n**2
+    groups = (_pairwise.PairGroup(*kinds[:2], price), _pairwise.PairGroup(*kinds[2:], price))
+    return _pairwise.PairData(X, np.ones(n), groups)
+
+
+@pytest.mark.parametrize("network", range(3))
+@pytest.mark.parametrize("room", [10_000, 10**6])
+def test_pairs_and_planes_prove_each_other(network, room):
+    """Two methods, each with a bound: neither bound lies above the other's objective, where many pairs tie or none."""
+    data = customers(network, n=700, cost=1.0 if room > 10_000 else 100.0)
+    pairs = _pairwise._by_pairs(data, np.zeros(data.X.shape[1]), 1e-8, room, 0)
+    planes = _bundle.minimise(lambda w: _pairwise.objective(data, w), np.zeros(data.X.shape[1]), 1e-8)
+    assert planes.objective - planes.dual_bound <= 1e-8 * planes.objective
+    assert pairs.dual_bound <= planes.objective * (1 + 1e-12)
+    assert planes.dual_bound <= pairs.objective * (1 + 1e-12)
+    if pairs.gap <= 1e-8:
+        apart = pairs.coef - planes.coef  # ½‖w - w*‖² is at most the gap, for both
+        assert apart @ apart <= 8e-8 * planes.objective
+
+
+def test_ties_by_the_hundred_thousand_are_certified_by_planes():
+    """A few columns decide, so whole groups of pairs tie: interior points have no room for them."""
+    data = customers(0, n=2000, cost=10.0)
+    found = _pairwise.solve(data)
+    assert found.solver == "planes"
+    assert found.gap <= 1e-8
+    for seed in range(5):  # nothing around it is better than the bound allows
+        near = found.coef + 10.0 ** -(seed + 1) * np.random.default_rng(seed).normal(size=data.X.shape[1])
+        assert _pairwise.objective(data, near)[0] >= found.dual_bound

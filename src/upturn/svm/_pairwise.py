@@ -6,7 +6,7 @@ with z = ±1 the label that is to score high is z = +1 in both (paper 003, (16)-
 The objective is convex and piecewise linear plus quadratic, but with n²/4 pieces it looks smooth: L-BFGS comes close.
 Each gradient is a cutting plane; the plane at w alone bounds the gap by ½ ‖∇‖². Where kinks stop L-BFGS short of the
 tolerance, the pairs near their margin become the rows of an interior-point problem and all others are frozen; the
-multipliers prove the gap for the full problem.
+multipliers prove the gap for the full problem. Where too many pairs tie for that, a bundle of cutting planes ends it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from upturn.kernels.pairwise import pair_hinge, pair_windows
-from upturn.svm import _interior
+from upturn.svm import _bundle, _interior
 from upturn.svm._problem import Array, MarginData, MarginProblem, relative_gap
 
-MOST_NUMBERS = 20_000_000  # of the matrix of pairs in the interior point
+MOST_NUMBERS = 5_000_000  # of the matrix of pairs in the interior point
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,13 @@ def solve(data: PairData, tol: float = 1e-8, max_iter: int = 1000, start: Array 
             return PairSolution(w, value, bound, gap, steps, "lbfgs")
         if value > first * (1.0 - 1e-6):
             break
-    return _by_pairs(data, w, tol, room, steps)
+    found = _by_pairs(data, w, tol, room, steps)
+    if found.gap <= tol:
+        return found
+    ended = _bundle.minimise(lambda v: objective(data, v), found.coef, tol)
+    bound = max(ended.dual_bound, found.dual_bound)
+    gap = relative_gap(ended.objective, bound)
+    return PairSolution(ended.coef, ended.objective, bound, gap, found.iterations + ended.evaluations, "planes")
 
 
 def _curvature(data: PairData) -> Array:
@@ -124,17 +130,22 @@ def _curvature(data: PairData) -> Array:
 
 
 def _by_pairs(data: PairData, w: Array, tol: float, room: int, steps: int) -> PairSolution:
-    """Interior point on the ``room`` pairs nearest their margin, the rest frozen; again from where that ends."""
+    """Interior point on the ``room`` pairs nearest their margin, the rest frozen; again from where that ends.
+
+    It gives up where more pairs tie than there is room for.
+    """
     best: PairSolution | None = None
     inner = tol
     for _ in range(30):
         scores = data.X @ w
         pairs = _nearest_pairs(data, scores, room)
+        if pairs is None:
+            break
         i, j, cost = pairs
         rows = data.X[i] - data.X[j]
         loss, slope = pair_loss(data, scores)
         pull = data.X.T @ slope
-        active = cost * (scores[i] - scores[j] < 1.0)
+        active = cost * ~(scores[j] <= scores[i] - 1.0)  # by the rule of the loss, to the last bit
         linear = pull + rows.T @ active  # minus the sum of cost·(x_i - x_j) over frozen pairs on the wrong side
         constant = max(loss - float(w @ pull) - float(active.sum()), 0.0)
         if cost.shape[0] == data.n_pairs:
@@ -165,12 +176,18 @@ def _by_pairs(data: PairData, w: Array, tol: float, room: int, steps: int) -> Pa
                 return best
             room *= 2
         w = best.coef
-    assert best is not None
+    if best is None:
+        value, slope = objective(data, w)
+        bound = value - 0.5 * float(slope @ slope)
+        best = PairSolution(w, value, bound, relative_gap(value, bound), steps, "lbfgs")
     return best
 
 
-def _nearest_pairs(data: PairData, scores: Array, room: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-    """About ``room`` pairs, those whose score difference is closest to 1: rows i, j and the cost of each pair."""
+def _nearest_pairs(data: PairData, scores: Array, room: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Array] | None:
+    """About ``room`` pairs, those whose score difference is closest to 1: rows i, j and the cost of each pair.
+
+    None where many more tie.
+    """
     sorted_rows = [(_ascending(scores, g.high), _ascending(scores, g.low)) for g in data.groups]
 
     def windows(width: float) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
@@ -198,6 +215,8 @@ def _nearest_pairs(data: PairData, scores: Array, room: int) -> tuple[NDArray[np
                 low_width = width
         else:
             width = low_width if low_width > 0.0 else width
+            if count(width) > 2 * room:
+                return None
     rows_i, rows_j, costs = [], [], []
     for group, (high, low), (first, last) in zip(data.groups, sorted_rows, windows(width), strict=True):
         sizes = last - first
