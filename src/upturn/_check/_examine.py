@@ -8,23 +8,16 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 
-from upturn import _target
+from upturn._columns import read_outcome
 from upturn._run import make_seed
 from upturn._table import read_table
-from upturn._target import Label
+from upturn._target import Label, is_packed, read_target, unpack
 
 from . import _statistics as statistics
 from ._experiment import Experiment
 from ._models import heterogeneity, tell_apart
 from ._report import ArmRow, CheckReport, FeatureRow, Finding, p_text
 from ._statistics import Floats
-
-
-def _read_outcome(y: Any) -> Floats:
-    """Return the outcome as floats with NaN where it is missing; read_target would refuse it."""
-    if _target.is_packed(y):
-        return np.asarray(y["y"], dtype=np.float64)
-    return _target._as_floats(_target._flat(_target._to_numpy(y, "y"), "y"), "y")
 
 
 def _backend(X: Any) -> str | None:
@@ -103,17 +96,17 @@ def check(
     """
     if not 0 < level < 1:
         raise ValueError(f"level is {level!r}; expected a probability, such as 0.05.")
-    outcome = _read_outcome(y)
+    outcome = read_outcome(y["y"] if is_packed(y) else y, missing=True)
     observed = ~np.isnan(outcome)
     if not observed.any():
         raise ValueError("y is missing in every row: there is no outcome to judge an experiment by.")
     filled = np.where(observed, outcome, 0.0)
-    if _target.is_packed(y):
-        _, packed_treatment, packed_weight = _target.unpack(y)
+    if is_packed(y):
+        _, packed_treatment, packed_weight = unpack(y)
         if treatment is not None or (packed_weight is not None and sample_weight is not None):
             raise ValueError("y is packed and holds treatment and weights: do not pass them a second time.")
         treatment, sample_weight = packed_treatment, packed_weight if sample_weight is None else sample_weight
-    target = _target.read_target(filled, treatment, sample_weight, control=control)
+    target = read_target(filled, treatment, sample_weight, control=control)
     matrix, schema = read_table(X)
     if len(matrix) != len(filled):
         raise ValueError(f"X has {len(matrix)} rows and y has {len(filled)}: they must describe the same rows.")
