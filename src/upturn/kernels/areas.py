@@ -228,9 +228,11 @@ def fold_ranking(codes, totals, last, y, side, weight, slot, counts, out, ends):
 
 @inner
 def _between(low, high, x):
-    """Where x lies on the way from low to high, as a share."""
-    if high <= low:
+    """Where x lies on the way from low to high, as a share; no slivers of a row where rounding misses its edge."""
+    if high - x <= 1e-12 * x:
         return 1.0
+    if x - low <= 1e-12 * x:
+        return 0.0
     return min(1.0, max(0.0, (x - low) / (high - low)))
 
 
