@@ -1,5 +1,7 @@
 """Every metric against its naive twin, and what must hold for all of them: ties, order of rows, constant scores."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -192,6 +194,23 @@ def test_constant_scores(experiment, constant):
     assert metrics.auuc(y, score, arm, convention="criteo", **options) == pytest.approx(effect / 2, abs=1e-12)
     for ranking in ("separate", "joint"):
         assert metrics.uplift_at(y, score, arm, 0.3, ranking=ranking, **options) == pytest.approx(effect, abs=1e-11)
+    means = [np.average(y[arm == a], weights=heavy[arm == a]) for a in (0, 1)]
+    x, height = metrics.modified_uplift_curve(y, score, arm, **options)
+    np.testing.assert_allclose(height, means[0] + x * effect, atol=1e-11)
+    x, height = metrics.uplift_curve(y, score, arm, **options)
+    np.testing.assert_allclose(height, x * effect, atol=1e-11)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", metrics.SmallSampleWarning)
+        table = metrics.decile_table(y, score, arm, n_bootstrap=2, random_state=0, **options)
+    np.testing.assert_allclose(table["observed"], effect, atol=1e-10)
+    for a in (0, 1):
+        one = {"sample_weight": None if weight is None else weight[arm == a]}
+        x, height = metrics.lift_curve(y[arm == a], score[arm == a], **one)
+        np.testing.assert_allclose(height, x * (heavy * y)[arm == a].sum(), atol=1e-10)
+        assert metrics.lift_area(y[arm == a], score[arm == a], **one) == pytest.approx(
+            (heavy * y)[arm == a].sum() / 2, abs=1e-10
+        )
+        assert metrics.rate(y[arm == a], score[arm == a], **one) == pytest.approx(0, abs=1e-11)
     successes = [(heavy * y)[arm == a].sum() for a in (0, 1)]
     assert metrics.auu(y, score, arm, **options) == pytest.approx((successes[1] - successes[0]) / 2, abs=1e-10)
     np.testing.assert_allclose(metrics.toc_curve(y, score, arm, **options).y, 0, atol=1e-12)
@@ -326,6 +345,46 @@ def test_row_order_changes_no_curve(curve, experiment, data):
     np.testing.assert_allclose(once(at), again(at), atol=1e-9)
 
 
+@settings(max_examples=25)
+@given(experiment=experiments(), data=st.data())
+def test_row_order_changes_no_group(experiment, data):
+    y, score, _, weight = experiment
+    order = np.array(data.draw(st.permutations(range(len(y)))))
+    shuffled = None if weight is None else weight[order]
+    for call in (metrics.lift_area, metrics.rate, lambda *a, **k: metrics.rate(*a, target="qini", **k)):
+        once = call(y, score, sample_weight=weight)
+        assert once == pytest.approx(call(y[order], score[order], sample_weight=shuffled), abs=1e-9)
+    at = np.linspace(0, 1, 21)
+    once = metrics.lift_curve(y, score, sample_weight=weight)(at)
+    np.testing.assert_allclose(once, metrics.lift_curve(y[order], score[order], sample_weight=shuffled)(at), atol=1e-9)
+
+
+def test_row_order_changes_no_table():
+    y, scores, arm, weight = three_arms(16, 400)
+    pair, order = arm < 2, np.random.default_rng(17).permutation((arm < 2).sum())
+    columns = [y[pair], scores[pair, 0], arm[pair], weight[pair]]
+    tables = []
+    for a, b, c, w in (columns, [column[order] for column in columns]):
+        tables.append(metrics.decile_table(a, b, c, sample_weight=w, n_bootstrap=2, random_state=0))
+    for column in ("treated", "control", "rate_treated", "rate_control", "predicted", "observed"):
+        np.testing.assert_allclose(tables[0][column], tables[1][column], atol=1e-11)
+
+
+def test_constant_scores_of_several_arms_are_random():
+    y, scores, arm, weight = three_arms(18)
+    curve = metrics.modified_uplift_curve(y, np.zeros_like(scores), arm, sample_weight=weight)
+    means = [np.average(y[arm == a], weights=weight[arm == a]) for a in range(3)]
+    end = np.average(means[1:], weights=[weight[arm == a].sum() for a in (1, 2)])
+    np.testing.assert_allclose(curve.random, [means[0], end], atol=1e-12)
+    np.testing.assert_allclose(curve.y, np.interp(curve.x, [0, 1], curve.random), atol=1e-12)
+    for metric in (metrics.auuc, metrics.qini, metrics.autoc):
+        assert metric(y, np.zeros_like(scores), arm, sample_weight=weight) == pytest.approx(0, abs=1e-15)
+    # The names of the arms, and so the order of their columns, do not matter either, ties between arms included.
+    once = metrics.modified_uplift_curve(y, scores, arm, sample_weight=weight)
+    again = metrics.modified_uplift_curve(y, scores[:, ::-1], np.array([0, 2, 1])[arm], sample_weight=weight)
+    np.testing.assert_allclose(once.y, again.y, atol=1e-12)
+
+
 def test_row_order_changes_no_value():
     y, scores, arm, weight = three_arms(13)
     recommended, order = scores.argmax(axis=1), np.random.default_rng(14).permutation(60)
@@ -378,7 +437,11 @@ def test_decile_table():
     assert "<table>" in one._repr_html_()
 
 
-@pytest.mark.parametrize("curve", ["uplift_curve", "qini_curve", "toc_curve", "modified_uplift_curve"])
+def one_group(y, score, arm, **options):
+    return metrics.lift_curve(y, score, **options)
+
+
+@pytest.mark.parametrize("curve", ["uplift_curve", "qini_curve", "toc_curve", "modified_uplift_curve", "lift_curve"])
 def test_bands_match_repeated_experiments(curve):
     rng = np.random.default_rng(8)
 
@@ -386,7 +449,7 @@ def test_bands_match_repeated_experiments(curve):
         score, arm = rng.normal(size=n), rng.integers(0, 2, n)
         return (rng.random(n) < 0.4 + 0.2 * arm * (score > 0)).astype(int), score, arm
 
-    make = getattr(metrics, curve)
+    make = one_group if curve == "lift_curve" else getattr(metrics, curve)
     at = np.array([0.2, 0.5, 0.8])
     spread = np.std([make(*experiment())(at) for _ in range(600)], axis=0)
     widths = []

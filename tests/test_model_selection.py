@@ -165,6 +165,20 @@ def test_scorer_errors():
         uplift_scorer("mse")
     with pytest.raises(ValueError, match="leave interval out"):
         uplift_scorer("auuc", interval=0.9)
+    with pytest.raises(
+        ValueError, match=r"metric='auuc' has no option 'kk': its options are control, ranking, convention$"
+    ):
+        uplift_scorer("auuc", kk=3)
+    with pytest.raises(
+        ValueError, match=r"metric='uplift_at' has no option 'sample_weight': its options are k, control"
+    ):
+        uplift_scorer("uplift_at", sample_weight=[1])
+    with pytest.raises(
+        ValueError, match=r"metric='expected_response' has no option 'k': its options are propensity, control$"
+    ):
+        uplift_scorer("expected_response", k=0.1)
+    with pytest.raises(ValueError, match=r"convention='sklfit': qini is there as"):
+        uplift_scorer("qini", convention="sklfit")
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -19,6 +19,8 @@ from ._models import heterogeneity, tell_apart
 from ._report import ArmRow, CheckReport, FeatureRow, Finding, p_text
 from ._statistics import Floats
 
+_FEWEST = 10  # outcomes an arm must have for the checks to mean anything
+
 
 def _backend(X: Any) -> str | None:
     native = nw.from_native(X, pass_through=True, allow_series=True)
@@ -49,6 +51,8 @@ def check(
       number of comparisons;
     - **classifier**: can a boosted tree model tell the arms apart on rows it has not seen (two-sample test)?
     - **missing features** and **missing outcomes**: are they missing equally often in every arm?
+
+    An arm with fewer than ten outcomes gets a warning of its own (**rows**): no check could find anything wrong with it.
 
     Two more inform: the **effect** of each arm with a 95% interval (Welch), and whether **heterogeneity**, effects
     that differ between people in a way the features can tell, is seen, and how large it would have to be.
@@ -122,12 +126,27 @@ def check(
         _missing_features(data, features, limit),
         _missing_outcomes(data, limit),
     ]
+    findings = [*_rows(data), *findings]
     findings.append(heterogeneity(data, sound=all(finding.status != "warning" for finding in findings)))
     order = sorted(features, key=lambda row: -abs(row.difference))
     return CheckReport(len(filled), len(schema.names), tuple(findings), _arm_rows(data), tuple(order), _backend(X))
 
 
 # ------------------------------------------------------------------------------------------------ arms and effects
+
+
+def _rows(data: Experiment) -> list[Finding]:
+    """A warning where an arm has too few outcomes for any check to see anything; nothing otherwise."""
+    counts = np.bincount(data.arm[data.observed & (data.weight > 0)], minlength=len(data.labels))
+    few = [f"{label} has {count}" for label, count in zip(data.labels, counts, strict=True) if count < _FEWEST]
+    if not few:
+        return []
+    seen = f"too few rows with an outcome: {', '.join(few)}"
+    advice = (
+        f"With fewer than {_FEWEST} outcomes in an arm nothing can be said about the experiment, good or bad: collect more, or "
+        "leave the arm out."
+    )
+    return [Finding("rows", "warning", None, None, seen, advice)]
 
 
 def _arm_rows(data: Experiment) -> tuple[ArmRow, ...]:

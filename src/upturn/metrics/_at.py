@@ -15,7 +15,7 @@ from upturn.metrics._areas import estimate
 from upturn.metrics._conventions import (
     Convention,
     Ranking,
-    check_convention,
+    check_metric_options,
     check_target,
     rates_or_nan,
     ratio,
@@ -74,9 +74,7 @@ def uplift_at(
     >>> uplift_at([1, 0, 0, 1], [4, 3, 2, 1], [1, 0, 1, 0], k=0.5)
     1.0
     """
-    if ranking not in ("separate", "joint"):
-        raise ValueError(f"ranking={ranking!r}: expected 'separate' (each arm ranked by itself) or 'joint'")
-    check_convention(convention, [None, "sklift"], "uplift_at")
+    check_metric_options("uplift_at", {"ranking": ranking, "convention": convention})
     level = None if interval is None else check_level(interval)
     target, scores = read_ranked(y, score, treatment, sample_weight, control)
     check_target(convention, target)

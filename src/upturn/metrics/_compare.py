@@ -14,7 +14,14 @@ from upturn._run import make_seed
 from upturn._target import Target, read_score, read_target
 from upturn.metrics._areas import warn_if_undefined
 from upturn.metrics._at import at_statistic
-from upturn.metrics._conventions import LIFT_COUNTS, autoc_statistic, auuc_statistic, check_target, qini_statistic
+from upturn.metrics._conventions import (
+    LIFT_COUNTS,
+    autoc_statistic,
+    auuc_statistic,
+    check_metric_options,
+    check_target,
+    qini_statistic,
+)
 from upturn.metrics._estimate import Estimate, check_level, warn_user
 from upturn.metrics._frame import NOT_AVAILABLE, Table
 from upturn.metrics._ranked import judge
@@ -316,6 +323,7 @@ def _judge_all(
         if name not in STATISTICS:
             raise ValueError(f"metric {name!r} is unknown: expected one of {', '.join(STATISTICS)}")
         check_options(f"metric {name!r}", STATISTICS[name], options)
+        check_metric_options(name, options)
         statistics.append(STATISTICS[name](target, **options))
         names.append(name + "".join(f" {value}" for value in options.values()))
     models = []

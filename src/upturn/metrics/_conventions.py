@@ -5,8 +5,8 @@ Totals are W_0, S_0, W_1, S_1: weight and weighted outcome of control and of the
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 import numpy as np
 
@@ -190,8 +190,7 @@ LIFT_COUNTS = Statistic(_lift_counts, areas.LIFTS)
 
 def auuc_statistic(ranking: Ranking | None, convention: Convention | None) -> Statistic:
     """AUUC by ranking and convention; a convention that knows one ranking only brings its own."""
-    if ranking not in ("separate", "joint", None):
-        raise ValueError(f"ranking={ranking!r}: expected 'separate' (each arm ranked by itself) or 'joint'")
+    check_ranking(ranking)
     known: list[Convention | None] = list(dict.fromkeys(name for _, name in _AUUC))
     check_convention(convention, known, "auuc")
     if ranking is None:
@@ -218,6 +217,26 @@ def autoc_statistic(convention: Convention | None) -> Statistic:
     """AUTOC by convention."""
     check_convention(convention, list(_AUTOC), "autoc")
     return _AUTOC[convention]
+
+
+def check_metric_options(metric: str, options: Mapping[str, Any]) -> None:
+    """Refuse a convention or ranking that a metric does not have, before there are any data."""
+    ranking, convention = options.get("ranking"), options.get("convention")
+    if metric == "auuc":
+        auuc_statistic(ranking, convention)
+    elif metric == "qini":
+        qini_statistic(convention, options.get("negative_effect", True))
+    elif metric == "autoc":
+        autoc_statistic(convention)
+    elif metric == "uplift_at":
+        check_ranking(ranking)
+        check_convention(convention, [None, "sklift"], "uplift_at")
+
+
+def check_ranking(ranking: Ranking | None) -> None:
+    """Refuse a ranking there is not."""
+    if ranking not in ("separate", "joint", None):
+        raise ValueError(f"ranking={ranking!r}: expected 'separate' (each arm ranked by itself) or 'joint'")
 
 
 def check_convention(convention: Convention | None, known: list[Convention | None], metric: str) -> None:

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from upturn._run import make_seed
 from upturn.kernels.ranking import S0, S1, W0, W1, gain_curve
-from upturn.metrics._conventions import Convention, Ranking, check_convention, check_target, rates, ratio
+from upturn.metrics._conventions import Convention, Ranking, check_convention, check_ranking, check_target, rates, ratio
 from upturn.metrics._estimate import check_level
 from upturn.metrics._gate import read_group
 from upturn.metrics._ranked import Floats, Judged, Ranked, rank, rank_one_group, read_one_arm
@@ -129,8 +129,7 @@ def uplift_curve(
     >>> x, u
     (array([0. , 0.5, 1. ]), array([0. , 0.5, 0. ]))
     """
-    if ranking not in ("separate", "joint", None):
-        raise ValueError(f"ranking={ranking!r}: expected 'separate' (each arm ranked by itself) or 'joint'")
+    check_ranking(ranking)
     check_convention(convention, [None, "sklift", "causalml", "criteo", "libuplift"], "uplift_curve")
     joint = ranking == "joint" or convention in ("sklift", "causalml")
     level = None if interval is None else check_level(interval)

@@ -9,12 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._columns import check_same_length, is_missing, read_outcome, read_weight
-from upturn._target import Target, read_labels, read_score
+from upturn._target import Target, is_packed, read_labels, read_score
 from upturn.metrics._ranked import Floats
 
 
 def read_group(y: Any, score: Any, sample_weight: Any) -> tuple[Floats, Floats, Floats | None]:
     """Outcome, score and weight of one group."""
+    if is_packed(y):
+        raise ValueError(
+            "y is a packed target and this judges one group: pass the outcomes of the rows of one arm, as y[treatment == arm]"
+        )
     values = read_outcome(y)
     weight = None if sample_weight is None else read_weight(sample_weight)
     if weight is not None:

@@ -99,16 +99,18 @@ class Strata:
 
     def warn_if_few(self) -> None:
         """Say so when a stratum has too few rows, or its weight lies on too few, for the spread of its replicates to mean much."""
-        for name, start, stop in zip(self.names, self.starts, self.starts[1:], strict=False):
+        few = []
+        for name, start, stop in zip(self.names, self.starts[:-1], self.starts[1:], strict=True):
             weight = self.weight[start:stop]
             rows = float(weight.sum() ** 2 / (weight @ weight)) if len(weight) else float(stop - start)
             if rows < _FEW:
-                warn_user(
-                    f"{name} has {stop - start:,} row(s)"
-                    + (f", whose weights are worth {rows:.1f}" if len(weight) else "")
-                    + f": a standard error and an interval from fewer than {_FEW} say little, and are too narrow",
-                    SmallSampleWarning,
-                )
+                worth = f" (weights worth {rows:.1f})" if len(weight) else ""
+                few.append(f"{name} has {stop - start:,} row(s){worth}")
+        if few:
+            warn_user(
+                f"{', '.join(few)}: a standard error and an interval from fewer than {_FEW} say little, and are too narrow",
+                SmallSampleWarning,
+            )
 
 
 def _gather(
