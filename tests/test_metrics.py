@@ -486,6 +486,45 @@ def test_half_sample_error_matches_repeated_experiments():
         assert np.mean(errors) == pytest.approx(spread, rel=0.08)
 
 
+def standard_errors():
+    def recommended(metric):
+        return lambda y, score, arm, **k: metric(y, (score > 0.3).astype(int), arm, **k)
+
+    def response(score):
+        return np.column_stack([np.full(len(score), 0.4), 0.4 + 0.2 * (score > 0)])
+
+    return {
+        "auuc": metrics.auuc,
+        "auuc joint": lambda *a, **k: metrics.auuc(*a, ranking="joint", **k),
+        "auuc sklift": lambda *a, **k: metrics.auuc(*a, convention="sklift", **k),
+        "qini libuplift": lambda *a, **k: metrics.qini(*a, convention="libuplift", **k),
+        "uplift_at": metrics.uplift_at,
+        "uplift_at joint": lambda *a, **k: metrics.uplift_at(*a, ranking="joint", **k),
+        "auu": metrics.auu,
+        "lift_area": lambda y, score, arm, **k: metrics.lift_area(y[arm == 1], score[arm == 1], **k),
+        "expected_response": recommended(metrics.expected_response),
+        "policy_value": recommended(metrics.policy_value),
+        "policy_value of a model": lambda y, score, arm, **k: metrics.policy_value(
+            y, (score > 0.3).astype(int), arm, response=response(score), **k
+        ),
+        "qini of a model": lambda y, score, arm, **k: metrics.qini(y, score, arm, response=response(score), **k),
+        "rate": lambda y, score, arm, **k: metrics.rate(y - 0.5, score, **k),
+    }
+
+
+@pytest.mark.parametrize("name", standard_errors())
+def test_errors_match_repeated_experiments(name):
+    rng, call = np.random.default_rng(20), standard_errors()[name]
+
+    def experiment(n=500):
+        score, arm = rng.normal(size=n), np.arange(n) % 2
+        return (rng.random(n) < 0.4 + 0.2 * arm * (score > 0)).astype(int), score, arm
+
+    spread = np.std([call(*experiment()) for _ in range(600)])
+    errors = [call(*experiment(), interval=0.95, random_state=seed).se for seed in range(20)]
+    assert np.mean(errors) == pytest.approx(spread, rel=0.12)
+
+
 @pytest.mark.parametrize("name", ["auuc", "qini", "autoc", "uplift_at", "auu"])
 def test_packed_targets_weights_and_threads(name):
     y, _, _, weight = three_arms(11, 80)

@@ -247,6 +247,20 @@ def test_marks_of_one_and_two_sigma():
     assert list(table["mark"]) == ["", "", "*", "**"]
 
 
+def test_splits_without_a_number_are_left_out():
+    from upturn.model_selection import ModelComparison
+
+    scores = {"base": np.array([1.0, 2, np.nan, 3]), "other": np.array([2.0, 4, 9, 4])}
+    found = ModelComparison(scores, "base", "auuc", {}, 0.2)
+    table = found.table()
+    assert (table["mean"][1], table["difference"][1], table["wins"][1]) == (10 / 3, 4 / 3, 3)
+    assert table["p_signed_rank"][1] == signed_rank_test([1, 2, 1])
+    assert repr(found).splitlines()[0] == "auuc over 3 splits, against 'base'"
+    assert repr(found).splitlines()[-1] == "left out: 1 split(s) on which a score is not defined"
+    nothing = ModelComparison({"base": np.full(2, np.nan), "other": np.ones(2)}, "base", "auuc", {}, 0.2)
+    assert repr(nothing).splitlines()[2].split() == ["base", "n/a", "n/a", "n/a", "0", "n/a", "n/a"]
+
+
 def test_an_interrupted_comparison_goes_on(tmp_path):
     X, y, treatment = campaign()
     path, cv = tmp_path / "results.jsonl", RepeatedUpliftSplit(4, random_state=1)
