@@ -298,7 +298,7 @@ def _best_arms(target: Target, scores: Floats, mu: Floats, chance: Floats) -> tu
     """
     shares, best = arm_shares(target), scores.max(axis=1)
     treated, claims, at_random = np.zeros(len(best)), np.zeros(len(best)), 0.0
-    for k, share in enumerate(shares):
+    for k, share in enumerate(shares.tolist()):
         values = robust_values(target.y, target.arm, k + 1, mu, chance)
         at_random += share * float(np.average(values, weights=target.weight))
         if len(shares) == 1:

@@ -11,9 +11,9 @@ import numpy as np
 from upturn import metrics
 from upturn._target import read_score, read_target
 from upturn.metrics import Curve
-from upturn.plot._style import COLOURS, GREY, STYLES, legend, new_axes, tidy
+from upturn.plot._style import COLOURS, GREY, STYLES, band, legend, new_axes, tidy
 
-_MOST_POINTS = 2000
+_MOST_POINTS = 400  # more cannot be seen, and hide the dashes of a line
 
 
 def _named(scores: Any) -> Mapping[str, Any]:
@@ -68,7 +68,7 @@ def curves(
     for j, (name, whole) in enumerate(drawn.items()):
         curve, colour = _thin(whole), COLOURS[j % len(COLOURS)]
         if curve.low is not None and curve.high is not None:
-            ax.fill_between(100 * curve.x, scale * curve.low, scale * curve.high, color=colour, alpha=0.15, linewidth=0)
+            band(ax, 100 * curve.x, scale * curve.low, scale * curve.high, j)
         ax.plot(
             100 * curve.x, scale * curve.y, color=colour, linestyle=STYLES[j % len(STYLES)], linewidth=1.8, label=name
         )
