@@ -200,6 +200,20 @@ def test_a_bin_without_one_arm_has_no_effect():
     assert "n/a" in repr(table)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"interval": "95%"}, r"interval='95%': expected a confidence level"),
+        ({"interval": True}, r"interval=True: expected a confidence level"),
+        ({"interval": 0.9, "n_bootstrap": 20.5}, r"n_bootstrap=20\.5: expected a whole number"),
+        ({"interval": 0.9, "n_bootstrap": 1}, r"n_bootstrap=1: a standard error needs at least 2"),
+    ],
+)
+def test_options_of_intervals(options, message):
+    with pytest.raises(ValueError, match=message):
+        metrics.auuc(*experiment(40), **options)
+
+
 @pytest.mark.parametrize("call", [metrics.lift_area, metrics.lift_curve, metrics.rate])
 def test_one_group_is_not_a_packed_target(call):
     y, score, arm = experiment(20)
@@ -213,6 +227,8 @@ def test_one_group_is_not_a_packed_target(call):
         (("auuc", {"kk": 3}), r"metric 'auuc' has no option 'kk': its options are ranking, convention"),
         (("auu", {"k": 3}), r"metric 'auu' has no option 'k': it has none"),
         (("uplift_at", {"ranking": "both"}), r"ranking='both': expected 'separate'"),
+        (("auuc",), r"metric \('auuc',\): expected a name, or a name and its options"),
+        (3, r"metric 3: expected a name"),
     ],
 )
 def test_options_of_compared_metrics(item, message):

@@ -319,6 +319,11 @@ def _judge_all(
     target = read_target(y, treatment, sample_weight, control=control)
     statistics, names = [], []
     for item in metrics:
+        pair = isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[1], Mapping)
+        if not (isinstance(item, str) or pair):
+            raise ValueError(
+                f"metric {item!r}: expected a name, or a name and its options as ('uplift_at', {{'k': 0.1}})"
+            )
         name, options = (item, {}) if isinstance(item, str) else item
         if name not in STATISTICS:
             raise ValueError(f"metric {name!r} is unknown: expected one of {', '.join(STATISTICS)}")

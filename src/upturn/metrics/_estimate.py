@@ -111,12 +111,15 @@ def warn_user(message: str, category: type[Warning]) -> None:
 
 def check_replicates(n_bootstrap: int) -> None:
     """Refuse a number of replicates that has no spread."""
+    if isinstance(n_bootstrap, bool) or not isinstance(n_bootstrap, int | np.integer):
+        raise ValueError(f"n_bootstrap={n_bootstrap!r}: expected a whole number of replicates, such as 200")
     if n_bootstrap < 2:
         raise ValueError(f"n_bootstrap={n_bootstrap}: a standard error needs at least 2 replicates, 200 is usual")
 
 
 def check_level(interval: float) -> float:
     """The confidence level of an interval, checked."""
-    if isinstance(interval, bool) or not 0 < interval < 1:
+    number = isinstance(interval, int | float | np.number) and not isinstance(interval, bool)
+    if not number or not 0 < interval < 1:
         raise ValueError(f"interval={interval!r}: expected a confidence level between 0 and 1, such as 0.95")
     return float(interval)
