@@ -18,7 +18,7 @@ import warnings
 from _measure import BUILD, PeakMemory, best_time, fresh_process, report, write_json
 
 AREAS = ["auuc", "auuc joint", "qini", "autoc", "auu", "lift_area", "uplift_at"]
-CURVES = ["uplift curve", "qini curve", "toc curve", "lift curve", "modified uplift curve"]
+CURVES = ["uplift curve", "uplift curve joint", "qini curve", "toc curve", "lift curve", "modified uplift curve"]
 VALUES = ["expected_response", "policy_value"]
 TABLES = ["decile_table", "evaluate", "compare"]
 SAME_NUMBER = ["auuc as sklift", "auuc as causalml", "qini as sklift", "qini as causalml"]

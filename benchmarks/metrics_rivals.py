@@ -76,7 +76,8 @@ def upturn(job):
         "toc curve": lambda data: float(metrics.toc_curve(*data).y[-1]),
         "lift curve": lambda data: float(metrics.lift_curve(*data).y[-1]),
         "modified uplift curve": lambda data: float(metrics.modified_uplift_curve(*data).y[-1]),
-        "uplift curve": lambda data: float(metrics.uplift_curve(*data, ranking="joint").y[-1]),
+        "uplift curve": lambda data: float(metrics.uplift_curve(*data).y[-1]),
+        "uplift curve joint": lambda data: float(metrics.uplift_curve(*data, ranking="joint").y[-1]),
         "qini curve": lambda data: float(metrics.qini_curve(*data).y[-1]),
         "auuc bootstrap": with_options("auuc", interval=0.95, n_bootstrap=200, random_state=0),
         "qini bootstrap": with_options("qini", interval=0.95, n_bootstrap=200, random_state=0),
@@ -93,7 +94,7 @@ def sklift(job):
         "qini": lambda d: metrics.qini_auc_score(*d),
         "uplift_at": lambda d: metrics.uplift_at_k(*d, strategy="by_group", k=0.3),
         "decile_table": lambda d: float(metrics.uplift_by_percentile(*d)["uplift"].iloc[0]),
-        "uplift curve": lambda d: float(metrics.uplift_curve(*d)[1][-1]),
+        "uplift curve joint": lambda d: float(metrics.uplift_curve(*d)[1][-1]),
         "qini curve": lambda d: float(metrics.qini_curve(*d)[1][-1]),
     }
     return jobs[job], lambda data: data
@@ -109,7 +110,7 @@ def causalml(job):
         "auuc": lambda d: float(metrics.auuc_score(d)["model"]),
         "qini": lambda d: float(metrics.qini_score(d)["model"]),
         "autoc": lambda d: float(metrics.rate_score(d)["model"]),
-        "uplift curve": lambda d: float(metrics.get_cumgain(d)["model"].iloc[-1]),
+        "uplift curve joint": lambda d: float(metrics.get_cumgain(d)["model"].iloc[-1]),
         "qini curve": lambda d: float(metrics.get_qini(d)["model"].iloc[-1]),
         "toc curve": lambda d: float(metrics.get_toc(d)["model"].iloc[-1]),
         "auuc bootstrap": bootstrap(metrics.auuc_score),

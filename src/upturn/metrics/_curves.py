@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from upturn._run import make_seed
-from upturn.kernels.ranking import S0, S1, W0, W1, gain_curve
+from upturn.kernels.ranking import S0, S1, W0, W1, gain_curve, separate_curve
 from upturn.metrics._conventions import Convention, Ranking, check_convention, check_ranking, check_target, rates, ratio
 from upturn.metrics._estimate import check_level
 from upturn.metrics._gate import read_group
@@ -255,10 +255,9 @@ def curve_of(ranked: Ranked, ranking: Ranking, convention: Convention | None = N
                 table[:, S1] / totals[W1] - table[:, S0] / totals[W0],
             )
         return Curve(population / population[-1], height)
-    x1, lift1 = _lift_curve(table, W1, S1)
-    x0, lift0 = _lift_curve(table, W0, S0)
-    x = np.union1d(x0, x1)
-    return Curve(x, np.interp(x, x1, lift1) - np.interp(x, x0, lift0))
+    x, height = np.empty(2 * len(table)), np.empty(2 * len(table))
+    points = separate_curve(table, x, height)
+    return Curve(x[:points].copy(), height[:points].copy())
 
 
 def person_by_person(population: Floats, height: Floats, ready: Any, *, head_of_rates: bool) -> Curve:
@@ -306,10 +305,3 @@ def _separate_heights(sums: Floats, totals: Floats) -> Floats:
 def _joint_heights(sums: Floats, totals: Floats) -> Floats:
     share = (sums[..., W0] + sums[..., W1]) / (totals[..., None, W0] + totals[..., None, W1])
     return np.asarray(rates(sums) * share)
-
-
-def _lift_curve(table: Floats, w: int, s: int) -> tuple[Floats, Floats]:
-    weight, total = table[:, w], table[-1, w]
-    # Scores that only the other arm has leave this one alone.
-    moves = np.concatenate(([True], weight[1:] > weight[:-1]))
-    return weight[moves] / total, table[moves, s] / total

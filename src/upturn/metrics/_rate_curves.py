@@ -136,10 +136,12 @@ def toc_curve(
     else:
         population = table[:, W0] + table[:, W1]
         share = population / population[-1]
+        share[-1], deviation = 1.0, _deviation(table, table[-1])
         # Within a tie the curve is a hyperbola, so a wide one gets points of its own.
-        x = np.union1d(share, np.linspace(0, 1, 201))
-        x[-1] = 1.0
-        height = np.interp(x, share, _deviation(table, table[-1]))
+        extra = np.linspace(0, 1, 201)[1:-1]
+        place = np.searchsorted(share, extra)
+        extra, place = extra[share[place] != extra], place[share[place] != extra]
+        x, height = np.insert(share, place, extra), np.insert(deviation, place, np.interp(extra, share, deviation))
         height[1:] /= x[1:]
         height[0], height[-1] = height[1], 0.0
         curve = Curve(x, height)
