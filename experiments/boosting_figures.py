@@ -5,7 +5,8 @@
 For every data set and for trees of height 1 and 3, the data is split 80/20 by arm many times; the three boosting
 algorithms, bagging of 0-1 decisions and the base model in both modalities are fitted to the larger part and judged by
 AUUC on the smaller one. A round that ends in a restart repeats the value of the round before. Everything is written to
-build/boosting/, and the findings of the paper's section 4.3 are printed as "holds" or "does not hold".
+build/boosting/ as it comes (a run with the same number of repeats goes on where it was stopped), and the findings of the
+paper's section 4.3 are printed as "holds" or "does not hold".
 """
 
 from __future__ import annotations
@@ -64,24 +65,29 @@ def one_split(data, height, seed):
         if algorithm == "adaboost":
             result["imbalance"] = model.imbalance_
     bagging = UpliftBagging(base_tree(height), n_estimators=ROUNDS, average="vote", random_state=seed).fit(X, y, t)
-    votes = np.cumsum([member.predict(X_test) > 0 for member in bagging.estimators_], axis=0)
-    result["bagging"] = np.array([auuc(y_test, vote, t_test) for vote in votes])
+    result["bagging"] = np.array(bagging.staged_score(X_test, y_test, t_test))
     effect = base_tree(height).fit(X, y, t).predict(X_test)
     result["base score"] = auuc(y_test, effect, t_test)
     result["base 0-1"] = auuc(y_test, effect > 0, t_test)
     return result
 
 
-def run(name, height, repeats, jobs):
-    data = DATA[name]()
+def run(name, height, repeats, jobs, out):
     repeats = max(1, repeats // 16) if name in LARGE else repeats
+    kept = out / f"{name}-height-{height}-repeats-{repeats}.json"
+    if kept.exists():
+        return json.loads(kept.read_text())
+    data = DATA[name]()
     splits = Parallel(n_jobs=jobs, return_as="generator")(
         delayed(one_split)(data, height, seed) for seed in range(repeats)
     )
     results = list(tqdm(splits, total=repeats, desc=f"{name}, height {height}"))
     summary = {key: np.mean([result[key] for result in results], axis=0).tolist() for key in results[0]}
     errors = {key: (np.std([r[key] for r in results], axis=0) / np.sqrt(repeats)).tolist() for key in results[0]}
-    return {"mean": summary, "error": errors, "largest imbalance": max(r["imbalance"] for r in results), "n": repeats}
+    largest = max(result["imbalance"] for result in results)
+    summary = {"mean": summary, "error": errors, "largest imbalance": largest, "n": repeats}
+    kept.write_text(json.dumps(summary))
+    return summary
 
 
 def draw(results, height, path):
@@ -155,13 +161,12 @@ def main():
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     results = {
-        (name, height): run(name, height, options.repeats, options.jobs) for height in (1, 3) for name in options.only
+        (name, height): run(name, height, options.repeats, options.jobs, options.out)
+        for height in (1, 3)
+        for name in options.only
     }
     for height in (1, 3):
         draw(results, height, options.out / f"auuc_height_{height}.png")
-    (options.out / "results.json").write_text(
-        json.dumps({f"{name}, height {height}": value for (name, height), value in results.items()}, indent=1)
-    )
     print(
         f"{'data':<24}{'height':>7}{'splits':>7}"
         + "".join(f"{key:>12}" for key in (*ALGORITHMS, "bagging", "base score", "base 0-1", "imbalance"))

@@ -9,8 +9,8 @@ import argparse
 import os
 
 import numpy as np
-from svm_data import uci
 
+from upturn.datasets import load_uci_split
 from upturn.svm import UpliftSVM, sign_shares
 
 POWERS = (1.0, 1.2, 1.5, 2.0)
@@ -36,7 +36,8 @@ def main():
     options = parser.parse_args()
     pictures = {}
     for name in ("breast-cancer", "australian"):
-        X, y, t = uci(name)
+        data = load_uci_split(name)
+        X, y, t = data.X, data.y, data.treatment
         for p in POWERS:
             ratios = np.linspace(1.0, 2.5 if p == 1.0 else 5.0, 31)
             shares = sign_shares(UpliftSVM(C=5.0, p=p), X, y, t, ratios)

@@ -10,8 +10,8 @@ import time
 import warnings
 
 import numpy as np
-from svm_data import burn, hillstrom_women, hodg, uci, veteran
 
+from upturn.datasets import load_burn, load_hillstrom, load_hodg, load_uci_split, load_veteran
 from upturn.model_selection import RepeatedUpliftSplit
 from upturn.svm import UpliftSVM, UpliftSVMCV
 
@@ -25,11 +25,7 @@ PAPER = {
     "heart-c": 0.023,
     "primary-tumor": 0.041,
 }
-SIMPLE = {"Hillstrom-visit-w": hillstrom_women, "veteran": veteran, "burn": burn, "hodg": hodg}
-
-
-def load(name):
-    return SIMPLE[name]() if name in SIMPLE else uci(name)
+TRIALS = {"Hillstrom-visit-w": load_hillstrom, "veteran": load_veteran, "burn": load_burn, "hodg": load_hodg}
 
 
 def main():
@@ -45,7 +41,8 @@ def main():
     for name, paper in PAPER.items():
         if options.only not in (None, name):
             continue
-        X, y, t = load(name)
+        data = TRIALS[name]() if name in TRIALS else load_uci_split(name)
+        X, y, t = data.X, data.y, data.treatment
         repeats = min(options.repeats, 3) if name.startswith("Hillstrom") else options.repeats
         tuned, fixed, start = [], [], time.perf_counter()
         for k, (train, test) in enumerate(RepeatedUpliftSplit(repeats, test_size=0.2, random_state=0).split(X, y, t)):

@@ -13,10 +13,10 @@ import warnings
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
-from svm_data import rhc
 
 from upturn._encode import LinearEncoder
 from upturn._table import read_table
+from upturn.datasets import load_rhc
 from upturn.metrics import auuc
 from upturn.model_selection import UpliftKFold
 from upturn.svm import UpliftSVM, score_balance
@@ -35,7 +35,8 @@ def main():
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--plain", action="store_true", help="without standardisation")
     options = parser.parse_args()
-    X, y, t = rhc()
+    data = load_rhc()
+    X, y, t = data.X, data.y, data.treatment
     matrix, schema = read_table(X)
     encoded = LinearEncoder.fit(matrix, schema).transform(matrix)
     propensity = LogisticRegression(C=1e6, max_iter=5000).fit(encoded, t).predict_proba(encoded)[:, 1]

@@ -189,6 +189,17 @@ def test_boosting_learns_what_a_stump_cannot(algorithm):
     assert model.score(X_new, y_new, t_new) > single
 
 
+@pytest.mark.parametrize("average", ["score", "vote"])
+def test_stages_of_bagging_are_smaller_bags(average):
+    X, y, treatment = experiment(400)
+    model = UpliftBagging(n_estimators=5, average=average, random_state=0).fit(X, y, treatment)
+    small = UpliftBagging(n_estimators=3, average=average, random_state=0).fit(X, y, treatment)
+    stages = list(model.staged_predict(X))
+    assert len(stages) == 5
+    np.testing.assert_array_equal(stages[2], small.predict(X))
+    assert model.staged_score(X, y, treatment)[-1] == model.score(X, y, treatment)
+
+
 def test_staged_scores_end_at_the_score():
     model, X, y, treatment = fitted("adaboost")
     stages = list(model.staged_predict(X))

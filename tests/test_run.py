@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import upturn
 from upturn._run import count_threads, make_seed, progress, run_parallel
@@ -199,3 +199,12 @@ def test_progress_passes_items_through(capsys):
     assert progress(items, 0, "x") is items
     assert list(progress([1, 2], 1, "x", total=2)) == [1, 2]
     assert "2/2" in capsys.readouterr().err
+
+
+def test_workers_start_no_threads_of_their_own():
+    import sklearn.ensemble  # noqa: F401, loads OpenMP
+
+    with threadpool_limits(limits=2):
+        seen = run_parallel(lambda _: [pool["num_threads"] for pool in threadpool_info()], range(4), n_jobs=2)
+        assert all(count == 1 for counts in seen for count in counts)
+        assert all(pool["num_threads"] == 2 for pool in threadpool_info() if pool["user_api"] == "openmp")

@@ -1,6 +1,7 @@
 """Margin solvers: every answer carries a proof, and the proof is checked with formulas written from the papers."""
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive_svm import KINDS, dual, energy_sum, margin_problem, pair_sum, primal
-from upturn.svm import _band, _energy, _interior, _newton, _pairwise
+from upturn.datasets import simulate_customers
+from upturn.svm import DifferentialSVM, _band, _energy, _interior, _newton, _pairwise
 from upturn.svm._energy import EnergyTerm, signed_weights
 from upturn.svm._problem import MarginData, MarginProblem, intercept_interval
 from upturn.svm._solve import solve
@@ -384,3 +386,13 @@ def test_compiled_loop_takes_the_same_steps(kind, monkeypatch):
     k = min(small.iterations, large.iterations) // 2
     np.testing.assert_allclose(small.history[:k], large.history[:k], rtol=1e-5)
     assert primal(data, small.w, small.b) == pytest.approx(primal(data, large.w, large.b), rel=1e-6)
+
+
+@pytest.mark.parametrize("network", range(4))
+def test_pairs_of_categorical_rows_are_certified(network):
+    """0-1 columns make thousands of pairs share one margin, where steps on the nearest pairs alone get stuck."""
+    data = simulate_customers(1500, network_seed=network, random_state=network)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for cost in (1e-2, 1.0, 100.0):
+            assert DifferentialSVM(C=1000 * cost / 1500**2).fit(data.X, data.y, data.treatment).dual_gap_ <= 1e-8

@@ -47,18 +47,25 @@ def run_parallel(
 ) -> list[Result]:
     """``[function(item) for item in items]`` on threads that share memory, in the order of the items.
 
-    Kernels release the GIL, so threads are enough; BLAS is held at one thread inside them. With ``verbose`` there is a
-    progress bar.
+    Kernels release the GIL, so threads are enough; BLAS and OpenMP are held at one thread inside them. With ``verbose``
+    there is a progress bar.
     """
     threads = min(count_threads(n_jobs), max(1, len(items)))
     if threads == 1:
         return [function(item) for item in progress(items, verbose, description)]
     from joblib import Parallel, delayed
-    from threadpoolctl import threadpool_limits
+    from threadpoolctl import ThreadpoolController
 
-    with threadpool_limits(limits=1):
+    pools = ThreadpoolController()
+    openmp = pools.select(user_api="openmp")
+
+    def alone(item: Item) -> Result:
+        with openmp.limit(limits=1):  # OpenMP counts its threads for each thread that calls it, BLAS for all
+            return function(item)
+
+    with pools.limit(limits=1):
         results = Parallel(n_jobs=threads, backend="threading", return_as="generator")(
-            delayed(function)(item) for item in items
+            delayed(alone)(item) for item in items
         )
         return list(progress(results, verbose, description, total=len(items)))
 

@@ -51,6 +51,8 @@ class Experiment:
         Names, kinds and levels of the columns.
     n_arms : int
         K, the number of treatment arms.
+    labels : tuple of labels
+        What control and the arms are called, for messages; empty where nobody knows.
     """
 
     X: Matrix
@@ -59,6 +61,18 @@ class Experiment:
     weight: NDArray[np.float64] | None
     schema: Schema
     n_arms: int
+    labels: tuple[Label, ...] = ()
+
+    @classmethod
+    def of(cls, X: Matrix, schema: Schema, target: Target) -> Experiment:
+        """Features and target of the same rows."""
+        _same_rows(X, target)
+        return cls(X, target.y, target.arm, target.weight, schema, target.n_arms, tuple(target.labels))
+
+    def name_of(self, code: int) -> str:
+        """What to call an arm in a message."""
+        label = f" {self.labels[code]!r}" if self.labels else f" {code}" if code and self.n_arms > 1 else ""
+        return f"the {'treatment' if code else 'control'} arm{label}"
 
     def __len__(self) -> int:
         return len(self.y)
@@ -108,14 +122,14 @@ class Gated(BaseEstimator):  # type: ignore[misc]
         """
         matrix, schema = read_table(X)
         target = read_target(y, treatment, sample_weight, control=self.control, outcome=self._outcome)
-        _same_rows(matrix, target)
+        data = Experiment.of(matrix, schema, target)
         if target.n_arms > 1 and not self._multi_arm:
             raise ValueError(
                 f"{type(self).__name__} compares one treatment with control, and treatment holds {target.n_arms} arms "
                 f"{target.arms!r} besides control {target.control!r}: keep the rows of one of them, or use a model for several "
                 "arms such as UpliftForest"
             )
-        self._fit(Experiment(matrix, target.y, target.arm, target.weight, schema, target.n_arms))
+        self._fit(data)
         self._remember(target.control, target.arms, schema)
         return self
 

@@ -23,6 +23,7 @@ from upturn._nuisance import _boosted
 from upturn._nuisance._boosted import BoostedTrees
 from upturn._table import read_table
 from upturn.meta import ClassTransformation, DRLearner, RLearner, SLearner, TLearner, TreatedOnly, XLearner
+from upturn.svm import StandardSVM
 
 
 def raw_table(n, seed=0, levels=4):
@@ -271,7 +272,7 @@ Y0 = np.random.default_rng(1).normal(size=40)
         ),
         (DRLearner(Ridge(), LogisticRegression()), r"effect_estimator=LogisticRegression is not a regressor"),
         (RLearner(Ridge(), KNeighborsRegressor(), propensity=0.4), r"KNeighborsRegressor takes no sample_weight"),
-        (DRLearner(Ridge(), cv=30), r"the control arm has 20 row\(s\), fewer than cv=30 folds.*lower cv"),
+        (DRLearner(Ridge(), cv=30), r"the control arm 0 has 20 row\(s\), fewer than cv=30 folds.*lower cv"),
         (DRLearner(Ridge(), cv=1), r"cv=1: cross-fitting needs at least 2 folds"),
         (
             DRLearner(Ridge(), cv=[(np.arange(20), np.arange(20, 40))]),
@@ -284,6 +285,10 @@ Y0 = np.random.default_rng(1).normal(size=40)
             r"probabilities \[0.0, 1.0\], control first: all must be above 0 and below 1",
         ),
         (DRLearner(Ridge(), propensity=[0.2, 0.2]), r"the known probability of each of the 1 treatment arm"),
+        (
+            DRLearner(Ridge(), propensity=np.full(40, 0.5)),
+            r"(?s)propensity=array\(.{,40}\): .*go into a column of X, named here",
+        ),
         (DRLearner(Ridge(), propensity="p"), r"names the column\(s\) \['p'\], which X does not have"),
         (DRLearner(Ridge(), propensity=Ridge()), r"propensity=Ridge predicts no probabilities"),
         (DRLearner(Ridge(), propensity=SVC()), r"propensity=SVC predicts no probabilities.*Calibrated"),
@@ -301,6 +306,9 @@ def test_a_base_that_is_no_estimator():
     for wrong in ("svm", Ridge):
         with pytest.raises(TypeError, match="cannot be fitted and asked"):
             TLearner(wrong).fit(X0, Y0, T0)
+    for learner in (TLearner, ClassTransformation):
+        with pytest.raises(TypeError, match=r"StandardSVM\(…\) is an uplift model itself.*flip_control=True"):
+            learner(StandardSVM()).fit(X0, Y0 > 0, T0)
 
 
 def test_propensities_of_0_and_1():
@@ -317,9 +325,7 @@ def test_propensities_of_0_and_1():
 
 def test_three_arms_name_the_small_one():
     t = np.where(np.arange(40) < 2, "rare", np.where(T0 == 1, "mail", "control"))
-    with pytest.raises(
-        ValueError, match=r"treatment arm 2 of 2 \(in the order of arms_\) has 2 row\(s\), fewer than cv=5"
-    ):
+    with pytest.raises(ValueError, match=r"the treatment arm 'rare' has 2 row\(s\), fewer than cv=5"):
         DRLearner(Ridge()).fit(X0, Y0, t)
 
 

@@ -9,6 +9,7 @@ from hypothesis.extra.numpy import arrays
 from naive_policy import budget_program, plan_gain
 from upturn.metrics import Estimate, uplift_curve
 from upturn.policy import gain_curve, target
+from upturn.policy._path import make_path
 
 
 @st.composite
@@ -30,13 +31,40 @@ def test_budget_path_solves_the_linear_program(instance):
     best, _ = budget_program(cost, benefit, budget)
     found = plan.predicted_gain if value is None else plan.predicted_profit
     assert plan.cost <= budget + 1e-9 * max(1, budget)
+    assert plan.left == pytest.approx(budget - plan.cost, abs=1e-9)
     assert found <= best + 1e-9
-    # What is missing is the one upgrade that does not fit: less than its whole gain, exactly its affordable part.
+    # Down to the cut, what is missing is the one upgrade that does not fit, exactly its affordable part; filling what is
+    # left can only gain.
     price = 0.0 if value is None else 1.0
-    if plan.marginal_gain > price:
-        np.testing.assert_allclose(found + plan.left * (plan.marginal_gain - price), best, atol=1e-7)
-    else:
-        np.testing.assert_allclose(found, best, atol=1e-7)
+    path = make_path(cost, uplift if value is None else value * uplift, price, 0)
+    stop = path.affordable(budget)
+    greedy = path.benefit[:stop].sum() - price * path.cost[:stop].sum()
+    rest = (budget - path.cost[:stop].sum()) * (plan.marginal_gain - price) if stop < len(path) else 0.0
+    np.testing.assert_allclose(greedy + rest, best, atol=1e-7)
+    assert greedy - 1e-9 <= found
+    assert (found > greedy + 1e-9) <= (plan.filled > 0)
+
+
+@given(instances())
+def test_nothing_that_pays_still_fits(instance):
+    uplift, cost, _, budget = instance
+    plan = target(uplift[:, 0], budget=budget, cost=cost[:, :1])
+    assert ((plan.arm == 1) | (uplift[:, 0] <= 0) | (cost[:, 0] > plan.left - 1e-9)).all()
+
+
+def test_a_budget_is_not_left_idle_because_the_best_is_too_dear():
+    plan = target([9.0, 2.0, 1.0, 1.5], budget=3, cost=[4.0, 1.0, 1.0, 1.5])
+    assert plan.arm.tolist() == [0, 1, 0, 1]  # by slope 2.25, 2, 1, 1: the tie is broken by the seed
+    assert (plan.order[0], plan.filled, plan.left) == (1, 2, 0.5)
+    assert plan.marginal_gain == 2.25
+    assert plan.apply([9.0, 2.0], cost=[4.0, 1.0]).tolist() == [0, 0]  # nobody was above the cut
+    uplift, y, arm, _ = experiment(500, 2)
+    cost = np.random.default_rng(0).uniform(1, 30, (500, 2))
+    plan = target(uplift, budget=100, cost=cost, y=y, treatment=arm)
+    assert plan.filled > 0
+    assert plan.gain == pytest.approx(500 * plan_gain(plan.arm, y, arm, np.ones(500)))
+    changed = plan.apply(uplift, cost=cost) != plan.recommended
+    assert 0 < changed.sum() <= plan.filled
 
 
 @pytest.mark.parametrize("k", [1, 3])
@@ -47,8 +75,7 @@ def test_budget_path_and_price_on_a_larger_instance(k):
     plan = target(uplift, budget=budget, cost=cost)
     best, price = budget_program(cost, uplift, budget)
     assert price == pytest.approx(plan.marginal_gain, rel=1e-9)
-    assert plan.predicted_gain + plan.left * price == pytest.approx(best, rel=1e-12)
-    assert 0 <= best - plan.predicted_gain < 3  # one person's upgrade
+    assert 0 <= best - plan.predicted_gain < 3 * price  # a part of one person's upgrade, mostly filled
 
 
 @given(instances())
@@ -142,6 +169,7 @@ def test_gain_curve_is_the_gain_of_every_budget(seed, k):
             assert curve.predicted[j] == pytest.approx(1000 * plan.predicted_gain / plan.n, abs=1e-9)
             assert curve.treated[j] == pytest.approx(plan.n_treated / plan.n)
             assert curve.profit[j] == pytest.approx(3 * curve.gain[j] - 1000 * budget / plan.n, abs=1e-9)
+            assert curve.random_profit[j] == pytest.approx(3 * curve.random[j] - 1000 * budget / plan.n, abs=1e-9)
 
 
 def test_gain_curve_ends_at_the_average_effect_and_agrees_with_the_uplift_curve():
@@ -176,13 +204,29 @@ def test_comparison_is_paired_and_per_1000():
     assert table["gain per 1,000"][1] == 0
     everybody = 1000 * (y[arm == 2].mean() - y[arm == 0].mean())
     np.testing.assert_allclose(table["gain per 1,000"][4], everybody)
-    np.testing.assert_allclose(table["this plan better by"], plan.per_1000 - table["gain per 1,000"])
+    np.testing.assert_allclose(table["cost per 1,000"], [plan.cost / 4, 0, plan.cost / 4, 1000, 2000])
+    profit = 5 * table["gain per 1,000"] - table["cost per 1,000"]
+    np.testing.assert_allclose(table["profit per 1,000"], profit)
+    np.testing.assert_allclose(table["profit high"] - table["profit low"], 5 * (table["high"] - table["low"]))
+    np.testing.assert_allclose(table["this plan better by"], profit[0] - profit, atol=1e-9)
     assert table["better low"][2] > 0  # far better than random, and known to be
-    np.testing.assert_allclose(table["cost"], [plan.cost, 0, plan.cost, 4000, 8000], rtol=0.1)
     np.testing.assert_allclose(plan.profit, 4 * 5 * plan.per_1000 - plan.cost)
-    np.testing.assert_allclose(table["net profit"][0], plan.profit)
-    assert "gain per 1,000" in repr(table)
-    assert table.to_frame().shape == (5, 10)
+    np.testing.assert_allclose(table["profit per 1,000"][0], plan.profit_per_1000)
+    assert plan.profit_per_1000.low == pytest.approx(plan.profit.low / 4)
+    assert "net profit per 1,000 people" in repr(table)
+    assert table.to_frame().shape == (5, 12)
+    bare = target(uplift, fraction=0.2, y=y, treatment=arm).comparison
+    np.testing.assert_allclose(bare["this plan better by"], bare["gain per 1,000"][0] - bare["gain per 1,000"])
+    assert "profit per 1,000" not in bare.columns
+
+
+def test_predicted_comparison_is_the_models_word_per_1000():
+    uplift, cost = np.array([[0.2], [0.1], [-0.3], [0.4]]), 0.05
+    table = target(uplift, fraction=0.5, cost=cost, value=2.0).comparison
+    assert table["whom"].tolist() == ["this plan", "nobody", "as many at random", "everybody: 1"]
+    np.testing.assert_allclose(table["predicted gain per 1,000"], [150, 0, 50, 100])
+    np.testing.assert_allclose(table["cost per 1,000"], [25, 0, 25, 50])
+    np.testing.assert_allclose(table["predicted profit per 1,000"], [275, 0, 75, 150])
 
 
 def test_value_per_person_decides_and_is_measured():
@@ -196,7 +240,7 @@ def test_value_per_person_decides_and_is_measured():
 def test_apply_uses_the_same_cut_on_other_people():
     uplift, y, arm, _ = experiment(2000, 2)
     plan = target(uplift, budget=300, cost=[1, 2], y=y, treatment=arm)
-    np.testing.assert_array_equal(plan.apply(uplift, cost=[1, 2]), plan.recommended)
+    assert plan.filled == np.sum(plan.apply(uplift, cost=[1, 2]) != plan.recommended) == 1  # one fitted into the rest
     other = experiment(5000, 2, seed=1)[0]
     share = np.mean(plan.apply(other, cost=[1, 2]) != 0)
     assert share == pytest.approx(plan.n_treated / plan.n, abs=0.03)
@@ -228,12 +272,14 @@ def test_apply_to_the_same_people_is_the_plan(limit, per_person, costs):
     value = rng.uniform(1, 20, 1000) if per_person else 10.0
     plan = target(uplift, cost=cost, value=value, **limit)
     assert 0 < plan.n_treated < 1000
-    np.testing.assert_array_equal(plan.apply(uplift, cost=cost, value=value), plan.recommended)
+    others = plan.apply(uplift, cost=cost, value=value)
+    assert np.sum(others != plan.recommended) == plan.filled  # the fill of a budget's rest is no part of the cut
+    assert plan.filled == 0 or (costs and "budget" in limit)
     if per_person:
         with pytest.raises(ValueError, match=r"value per person: pass .*value=values"):
             plan.apply(uplift, cost=cost)
     else:
-        np.testing.assert_array_equal(plan.apply(uplift, cost=cost), plan.recommended)
+        np.testing.assert_array_equal(plan.apply(uplift, cost=cost), others)
     if costs:
         with pytest.raises(ValueError, match=r"made with costs: pass .*cost=2\.0"):
             plan.apply(uplift, value=value)
@@ -280,6 +326,8 @@ def test_marginal_gain_is_measured_just_above_the_cut():
         ({"value": [1.0, 2.0]}, r"value has shape \(2,\)"),
         ({"budget": -1}, r"budget=-1: expected a number of people, 0 or more"),
         ({"budget": np.nan, "cost": 1}, r"budget=nan: expected an amount of money"),
+        ({"budget": "100"}, r"budget='100': expected a number of people"),
+        ({"fraction": "20%"}, r"fraction='20%': expected a share"),
         ({"budget": 1, "fraction": 0.5}, r"both limit the plan"),
         ({"fraction": 20}, r"fraction=20: expected a share"),
         ({"treatment": [0, 1, 0]}, r"treatment was given without y"),

@@ -246,6 +246,10 @@ def test_four_groups_and_what_can_be_known():
     assert groups.summary["untreated"][1] > groups.summary["untreated"][2]
     assert "never known" in repr(groups)
     assert groups.to_frame().shape == (4, 8)
+    usual = four_groups(response)
+    assert usual.margin == pytest.approx((response[:, 1] - response[:, 0]).std() / 2)
+    assert (usual.summary["people"] > 0.01 * n).all()
+    assert f"within ±{usual.margin:.4g}" in repr(usual)
     money = four_groups(100 * response, margin=5)
     np.testing.assert_array_equal(money.group, groups.group)
     assert "at least" not in money.summary.columns

@@ -34,7 +34,7 @@ def make_folds(data: Experiment, cv: Any, seed: np.uint64) -> list[tuple[Rows, R
         sizes = np.bincount(data.arm, minlength=data.n_arms + 1)
         if sizes.min() < cv:
             raise ValueError(
-                f"{arm_name(int(sizes.argmin()), data.n_arms)} has {sizes.min()} row(s), fewer than cv={cv} folds: cross-fitting needs a "
+                f"{data.name_of(int(sizes.argmin()))} has {sizes.min()} row(s), fewer than cv={cv} folds: cross-fitting needs a "
                 "row of every arm in every fold; lower cv, or leave that arm out"
             )
         cv = UpliftKFold(int(cv), random_state=seed_of(seed, 0) % 2**31)
@@ -93,13 +93,6 @@ def crossfit_responses(
     return crossfit(folds, fit, data.X, len(groups), n_jobs)
 
 
-def arm_name(code: int, n_arms: int) -> str:
-    """What to call an arm where its label is not known."""
-    if code == 0:
-        return "the control arm"
-    return "the treatment arm" if n_arms == 1 else f"treatment arm {code} of {n_arms} (in the order of arms_)"
-
-
 def _foreign_splits(cv: Any, data: Experiment) -> list[tuple[Any, Any]]:
     if hasattr(cv, "split") and not isinstance(cv, str):
         return list(cv.split(data.X, data.arm))  # stratified splitters then keep the arms in proportion
@@ -124,6 +117,6 @@ def _check_folds(folds: list[tuple[Rows, Rows]], data: Experiment) -> None:
         empty = np.flatnonzero(np.bincount(data.arm[train], minlength=data.n_arms + 1) == 0)
         if len(empty):
             raise ValueError(
-                f"{arm_name(int(empty[0]), data.n_arms)} has no row in a train part of cv: pass cv=UpliftKFold(), which keeps every arm "
+                f"{data.name_of(int(empty[0]))} has no row in a train part of cv: pass cv=UpliftKFold(), which keeps every arm "
                 "in every fold"
             )

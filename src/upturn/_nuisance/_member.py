@@ -18,6 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 from upturn._encode import LinearEncoder
 from upturn._nuisance._boosted import BoostedTrees
 from upturn._table import Matrix, Schema
+from upturn.base import UpliftEstimator
 
 Weights = NDArray[np.float64] | None
 
@@ -91,6 +92,7 @@ class Member:
 
 def check_estimator(estimator: Any) -> None:
     """Complain about a base that cannot be fitted or asked."""
+    _no_uplift_model(estimator)
     asked = ("predict", "predict_proba", "decision_function")
     if (
         isinstance(estimator, type)
@@ -103,6 +105,15 @@ def check_estimator(estimator: Any) -> None:
         )
 
 
+def _no_uplift_model(estimator: Any) -> None:
+    if isinstance(estimator, UpliftEstimator):
+        raise TypeError(
+            f"estimator={type(estimator).__name__}(…) is an uplift model itself, and learns from a treatment: expected a classifier or "
+            "regressor of outcomes, such as LogisticRegression() or SVC(); the class-transformed SVM with another p is "
+            "upturn.svm.StandardSVM(p=1.2, flip_control=True)"
+        )
+
+
 def classifies(estimator: Any) -> bool:
     """Whether an estimator is a classifier, by what it says or else by what it can do."""
     if is_classifier(estimator) or is_regressor(estimator):
@@ -112,6 +123,7 @@ def classifies(estimator: Any) -> bool:
 
 def check_classifier(estimator: Any) -> None:
     """Complain about a base that gives neither probabilities nor scores."""
+    _no_uplift_model(estimator)
     probabilities = hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not probabilities:
         raise TypeError(

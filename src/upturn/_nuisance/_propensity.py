@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from upturn._encode import LinearEncoder
-from upturn._nuisance._crossfit import Rows, arm_name, crossfit
+from upturn._nuisance._crossfit import Rows, crossfit
 from upturn._nuisance._logistic import Logistic
 from upturn._nuisance._member import _fit_foreign
 from upturn._table import Matrix, Schema
@@ -108,13 +109,13 @@ def fit_propensity(spec: PropensitySpec, data: Experiment) -> Propensity:
         return Propensity(k, columns=_find_columns(items, data))
     if len(items) != k or not all(isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in items):
         raise ValueError(
-            f"propensity={spec!r}: expected None (logistic regression), a classifier, 'share', the name of a column, or the known "
-            f"probability of each of the {k} treatment arm(s)"
+            f"propensity={reprlib.repr(spec)}: expected None (logistic regression), a classifier, 'share', the name of a column, or the known "
+            f"probability of each of the {k} treatment arm(s); probabilities that differ between rows go into a column of X, named here"
         )
     shares = _with_control(np.array(items, dtype=np.float64)[None, :], "propensity")[0]
     if (shares <= 0).any() or (shares >= 1).any():
         raise ValueError(
-            f"propensity={spec!r} gives the arms the probabilities {shares.tolist()}, control first: all must be above 0 and below 1, "
+            f"propensity={reprlib.repr(spec)} gives the arms the probabilities {shares.tolist()}, control first: all must be above 0 and below 1, "
             "or there would be an arm nobody could be compared with"
         )
     return Propensity(k, shares=shares)
@@ -198,4 +199,4 @@ def _with_control(arms: NDArray[np.float64], what: str) -> NDArray[np.float64]:
     return np.column_stack([np.maximum(control, 0.0), arms])
 
 
-__all__ = ["Propensity", "PropensitySpec", "arm_name", "clip_propensity", "crossfit_propensity", "fit_propensity"]
+__all__ = ["Propensity", "PropensitySpec", "clip_propensity", "crossfit_propensity", "fit_propensity"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -123,11 +125,14 @@ class UpliftBagging(Ensemble):
         effects = member._predict(X)
         return effects if self.average == "score" else (effects > 0).astype(np.float64)
 
+    def _staged(self, X: Matrix) -> Iterator[NDArray[np.float64]]:
+        total = np.zeros(1)
+        for m, member in enumerate(self.estimators_, start=1):
+            total = total + self._opinion(member, X)
+            yield total / m
+
     def _predict(self, X: Matrix) -> NDArray[np.float64]:
-        total = self._opinion(self.estimators_[0], X).astype(np.float64)
-        for member in self.estimators_[1:]:
-            total += self._opinion(member, X)
-        return np.asarray(total / len(self.estimators_))
+        return deque(self._staged(X), maxlen=1)[0]
 
     def _recommend(self, X: Matrix) -> NDArray[np.intp]:
         threshold = 0.0 if self.average == "score" else 0.5  # a vote treats where the majority does

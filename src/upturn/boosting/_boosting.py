@@ -12,13 +12,12 @@ from sklearn.base import clone
 
 from upturn._run import make_seed, progress
 from upturn._table import Matrix
-from upturn._target import Label, Outcome, read_target
+from upturn._target import Label, Outcome
 from upturn.base import Experiment, UpliftEstimator
 from upturn.boosting._coefficients import Algorithm, bound_factor, coefficients
 from upturn.boosting._ensemble import Ensemble, check_count, seeded
 from upturn.kernels.boosting import reweigh, tally
 from upturn.kernels.hashing import RESTART, exponentials
-from upturn.metrics._areas import mean_area
 
 Restart = Literal["combined", "strict"]
 
@@ -208,17 +207,6 @@ class UpliftBoosting(Ensemble):
         return not 0 < combined < 0.5 or any(error in (0.0, 1.0) for error in errors)
 
     # ----------------------------------------------------------------------------------------- predicting
-
-    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """The score after 1, 2, … members, each an array of shape (n,)."""
-        for scores in self._staged(self._encode(X)):
-            yield scores[:, 0]
-
-    def staged_score(self, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> list[float]:
-        """AUUC after 1, 2, … members."""
-        matrix = self._encode(X)
-        target = read_target(y, treatment, sample_weight, known=(self.control_, self.arms_))
-        return [mean_area(target, scores) for scores in self._staged(matrix)]
 
     def _staged(self, X: Matrix) -> Iterator[NDArray[np.float64]]:
         votes, total = np.zeros((len(X), 1)), 0.0

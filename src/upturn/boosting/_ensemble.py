@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
-from upturn._table import Schema
-from upturn._target import Label
+from upturn._table import Matrix, Schema
+from upturn._target import Label, read_target
 from upturn.base import UpliftEstimator
+from upturn.metrics._areas import mean_area
 from upturn.trees import UpliftTree
 
 
@@ -32,6 +35,21 @@ class Ensemble(UpliftEstimator):
                 "as in ClassTransformation(classifier)"
             )
         return base
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """What ``predict`` gives after 1, 2, … members."""
+        for scores in self._staged(self._encode(X)):
+            yield scores[:, 0] if len(self.arms_) == 1 else scores
+
+    def staged_score(self, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> list[float]:
+        """What ``score``, the AUUC, gives after 1, 2, … members."""
+        matrix = self._encode(X)
+        target = read_target(y, treatment, sample_weight, known=(self.control_, self.arms_))
+        return [mean_area(target, scores) for scores in self._staged(matrix)]
+
+    def _staged(self, X: Matrix) -> Iterator[NDArray[np.float64]]:
+        """Scores after 1, 2, … members, a column per arm."""
+        raise TypeError(f"{type(self).__name__} does not say how its members add up")
 
     def _remember(self, control: Label, arms: list[Label], schema: Schema) -> None:
         super()._remember(control, arms, schema)

@@ -6,7 +6,8 @@ steepest down solves, at every budget, the linear program
 
     max Σ benefit[i, k] x[i, k]   such that   Σ cost[i, k] x[i, k] ≤ budget,  Σ_k x[i, k] ≤ 1,  x ≥ 0,
 
-and leaves at most one upgrade half done.
+and leaves at most one upgrade half done. People cannot be halved: what that upgrade would have cost goes to later
+upgrades that still fit.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from upturn.kernels._jit import (
     I8,
     U1,
     U4,
+    B1_out,
     F8_2_out,
     F8_out,
     U1_out,
@@ -78,6 +80,20 @@ def upgrades(cost, benefit, floor, row, before, after, slope, extra_cost, extra_
             slope[count], extra_cost[count], extra_benefit[count] = steep[j], x[j] - x[j - 1], y[j] - y[j - 1]
             count += 1
     return count
+
+
+@kernel(f8, U4, U1, U1, F8, i8, f8, U1_out, B1_out)
+def fill(row, before, after, extra_cost, stop, left, arm, taken):
+    """Go on beyond the first upgrade that is too dear: take what still fits into ``left``, in order; returns what is left.
+
+    ``arm`` holds every row's arm after ``stop`` upgrades. A row that missed an upgrade has no use for its later ones.
+    """
+    for at in range(stop, len(row)):
+        if extra_cost[at] <= left and arm[row[at]] == before[at]:
+            arm[row[at]] = after[at]
+            taken[at] = True
+            left -= extra_cost[at]
+    return left
 
 
 # Columns of the sums kept for the people assigned to an arm: all weight; weight and outcome of those who had the arm;

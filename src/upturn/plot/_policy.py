@@ -108,8 +108,8 @@ def gain(curve: GainCurve, *, ax: Any = None) -> Any:
     ax.fill_between(
         curve.budget, low, high, alpha=0.2, color=COLOURS[0], linewidth=0, label=f"{curve.level:.0%} interval"
     )
-    if not money:
-        ax.plot(curve.budget, curve.random, "--", color=GREY, label="at random")
+    random = curve.random if curve.random_profit is None else curve.random_profit
+    ax.plot(curve.budget, random, "--", color=GREY, label="at random")
     ax.axhline(0, color=GREY, linewidth=0.5)
     ax.set(xlabel="budget", ylabel=f"{'net profit' if money else 'gain'} per 1,000 people", title="What a budget gains")
     legend(ax)

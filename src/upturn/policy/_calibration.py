@@ -38,8 +38,8 @@ class UpliftCalibrator(UpliftEstimator):
     biased assignment (:func:`iptw_weights`) are taken as ``sample_weight``.
 
     The two ends of a monotone regression hang on a few rows each, and go on beyond the scores seen. So the lowest and the
-    highest step of the isotonic map are means over at least 20 rows, 1% of the rows, and a row of either arm; and no step
-    is larger than the range of the outcome, the largest effect there can be. Where the two ends meet, the map is a constant.
+    highest step of the isotonic map are means over at least 20 rows, 1% of the rows, and a row of either arm. Where the two
+    ends meet, the map is a constant. Neither map exceeds the range of the outcome, the largest effect there can be.
 
     Parameters
     ----------
@@ -133,10 +133,8 @@ class UpliftCalibrator(UpliftEstimator):
         known = (self.model.control_, self.model.arms_)
         target = read_target(y, treatment, sample_weight, known=known, outcome=self._outcome)
         matrix, schema = self.model._encode(X), self.model._schema
-        if len(matrix) != len(target.y):
-            raise ValueError(f"X has {len(matrix)} rows and y has {len(target.y)}: each row needs one outcome")
+        data = Experiment.of(matrix, schema, target)
         self.model_ = self.model
-        data = Experiment(matrix, target.y, target.arm, target.weight, schema, target.n_arms)
         self._calibrate(data, self.model._predict(matrix))
         self.control_, self.arms_ = known
         self._adopt_schema(schema)
@@ -159,7 +157,7 @@ class UpliftCalibrator(UpliftEstimator):
         self._calibrate(data, scores)
 
     def _calibrate(self, data: Experiment, scores: NDArray[np.float64]) -> None:
-        self._knots, self._straight = [], self.method == "linear"
+        self._knots = []
         for k in range(data.n_arms):
             rows = np.flatnonzero((data.arm == 0) | (data.arm == k + 1))
             score, weight = np.ascontiguousarray(scores[rows, k]), data.weights[rows]
@@ -167,8 +165,8 @@ class UpliftCalibrator(UpliftEstimator):
             largest = float(np.ptp(y[weight > 0]))
             # An outcome that never varies has no effect, not one of the size of a rounding error.
             effect = score_effects(y, treated, weight, score) if largest > 0 else np.zeros(len(y))
-            if self._straight:
-                self._knots.append(_linear(score, effect, weight))
+            if self.method == "linear":
+                self._knots.append(_linear(score, effect, weight, largest))
             else:
                 self._knots.append(_isotonic(score, effect, weight, treated, largest))
         target = Target(data.y, data.arm, data.weight, 0, list(range(1, data.n_arms + 1)))
@@ -183,8 +181,7 @@ class UpliftCalibrator(UpliftEstimator):
         return Table({**self._columns, "arm": [self.arms_[code - 1] for code in self._columns["arm"]]})
 
     def _map(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        columns = [_apply(scores[:, k], *knots, self._straight) for k, knots in enumerate(self._knots)]
-        return np.column_stack(columns)
+        return np.column_stack([np.interp(scores[:, k], *knots) for k, knots in enumerate(self._knots)])
 
     def _predict(self, X: Matrix) -> NDArray[np.float64]:
         return self._map(self.model_._predict(X))
@@ -193,7 +190,6 @@ class UpliftCalibrator(UpliftEstimator):
         return {
             "model": self.model_,
             "knots": [list(knots) for knots in self._knots],
-            "straight": self._straight,
             "table": self._columns,
         }
 
@@ -203,9 +199,6 @@ class UpliftCalibrator(UpliftEstimator):
             raise ValueError("the calibrated model does not fit the calibrator")
         if not isinstance(knots, list) or len(knots) != len(self.arms_):
             raise ValueError("expected a map per arm")
-        self._straight = state["straight"]
-        if not isinstance(self._straight, bool) or (self._straight and any(len(score) != 2 for score, _ in knots)):
-            raise ValueError("a straight calibration map has two ends")
         for score, effect in knots:
             good = (
                 score.dtype == effect.dtype == np.float64
@@ -287,20 +280,18 @@ def _pool_ends(
     return np.maximum.accumulate(pooled)  # a mean may leave its range by a rounding error
 
 
-def _linear(score: NDArray[np.float64], effect: NDArray[np.float64], weight: NDArray[np.float64]) -> Knots:
+def _linear(
+    score: NDArray[np.float64], effect: NDArray[np.float64], weight: NDArray[np.float64], largest: float
+) -> Knots:
+    """The line through the mean as two points, where it meets ±``largest``; beyond them it is level."""
     mean, level = np.average(score, weights=weight), np.average(effect, weights=weight)
     spread = weight @ (score - mean) ** 2
     slope = max(0.0, float(weight @ ((score - mean) * (effect - level)) / spread)) if spread > 0 else 0.0
-    ends = np.array([score.min(), score.max()]) if spread > 0 else np.array([score.min(), score.min() + 1.0])
-    return ends, level + slope * (ends - mean)
-
-
-def _apply(
-    score: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.float64], straight: bool
-) -> NDArray[np.float64]:
-    if straight:  # a line goes on beyond its ends
-        return np.asarray(y[0] + (y[1] - y[0]) / (x[1] - x[0]) * (score - x[0]))
-    return np.asarray(np.interp(score, x, y))
+    effects = np.array([-largest, largest])
+    ends = mean + (effects - level) / slope if slope > 0 else np.array([mean, mean])
+    if not (np.isfinite(ends).all() and ends[0] < ends[1]):  # no slope, or one too small to reach the bounds
+        return np.array([mean]), np.clip([level], -largest, largest)
+    return ends, effects
 
 
 def calibration_table(

@@ -33,7 +33,7 @@ class GainCurve:
         The gain per 1,000 people by the model.
     random : array
         The gain per 1,000 people of spending as much on people at random, in the same mixture of arms.
-    profit, profit_low, profit_high : arrays or None
+    profit, profit_low, profit_high, random_profit : arrays or None
         value·gain - cost per 1,000 people; None without a value.
     level : float
         Confidence level of the intervals.
@@ -49,6 +49,7 @@ class GainCurve:
     profit: NDArray[np.float64] | None
     profit_low: NDArray[np.float64] | None
     profit_high: NDArray[np.float64] | None
+    random_profit: NDArray[np.float64] | None
     level: float
 
     @property
@@ -72,6 +73,7 @@ class GainCurve:
             "profit",
             "profit_low",
             "profit_high",
+            "random_profit",
         )
         return Table({name: getattr(self, name) for name in names if getattr(self, name) is not None})
 
@@ -145,7 +147,7 @@ def gain_curve(
     z = float(ndtri(0.5 + level / 2))
     margin = z * 1000 * measured.gain_samples.std(axis=0, ddof=1)
     mixture = _mixture(path.before, path.after, stops, matrix.shape[1]) / n
-    profit = profit_margin = None
+    profit = profit_margin = random_profit = None
     if worth is not None:
         money = (
             measured if isinstance(worth, float) else measure(path, stops, experiment, experiment.y * worth, **settings)
@@ -153,6 +155,7 @@ def gain_curve(
         scale = worth if isinstance(worth, float) else 1.0
         paid = spent if costs is not None else np.zeros(len(stops))
         profit = 1000 * (scale * money.gains - paid / n)
+        random_profit = 1000 * (scale * mixture @ money.effects - paid / n)
         profit_margin = z * 1000 * scale * money.gain_samples.std(axis=0, ddof=1)
     uplift_of = matrix[path.row, path.after.astype(np.intp) - 1]
     uplift_of = uplift_of - np.where(
@@ -169,6 +172,7 @@ def gain_curve(
         profit=profit,
         profit_low=None if profit is None or profit_margin is None else profit - profit_margin,
         profit_high=None if profit is None or profit_margin is None else profit + profit_margin,
+        random_profit=random_profit,
         level=level,
     )
 

@@ -29,12 +29,16 @@ class FourGroups:
     summary : Table
         Per group: people, share, mean predicted response without and with treatment, mean effect and, for outcomes that
         are probabilities, the lowest and highest share of that *type* of people that is compatible with them.
+    margin, level : float
+        The effect and the response that separate the groups.
     caveat : str
         What can and cannot be known.
     """
 
     group: NDArray[Any]
     summary: Table
+    margin: float
+    level: float
     caveat: str
 
     def to_frame(self) -> Any:
@@ -42,10 +46,11 @@ class FourGroups:
         return self.summary.to_frame()
 
     def __repr__(self) -> str:
-        return f"{self.summary!r}\n{self.caveat}"
+        cuts = f"Effects within ±{self.margin:.4g} count as none; who then responds untreated with {self.level:.4g} or more is a sure thing."
+        return f"{self.summary!r}\n{cuts}\n{self.caveat}"
 
 
-def four_groups(response: Any, *, margin: float = 0.0, level: float | None = None) -> FourGroups:
+def four_groups(response: Any, *, margin: float | None = None, level: float | None = None) -> FourGroups:
     r"""Summarise a population as persuadables, sure things, lost causes and sleeping dogs.
 
     By prediction: a *persuadable* has an effect above ``margin``, a *sleeping dog* one below minus ``margin``; of the
@@ -68,8 +73,10 @@ def four_groups(response: Any, *, margin: float = 0.0, level: float | None = Non
     ----------
     response : array of shape (n, 2)
         ``model.predict_response(X)``: expected outcomes without and with treatment.
-    margin : float
-        Effects no larger than this, either way, count as none.
+    margin : float, optional
+        Effects no larger than this, either way, count as none. By default half the standard deviation of the predicted
+        effects; no two predictions are quite equal, so with 0 hardly anybody is a sure thing or a lost cause. A margin that
+        means something, such as the effect that pays for the treatment, is better than the default.
     level : float, optional
         Response that makes a sure thing; by default the mean of the responses without treatment.
 
@@ -94,11 +101,12 @@ def four_groups(response: Any, *, margin: float = 0.0, level: float | None = Non
         )
     if not np.isfinite(matrix).all():
         raise ValueError("response holds missing or infinite values: every person needs two predictions")
-    if not margin >= 0:
-        raise ValueError(f"margin={margin!r}: expected 0 or more")
     p0, p1 = matrix.T
     effect, cut = p1 - p0, float(p0.mean()) if level is None else float(level)
-    code = np.where(effect > margin, 0, np.where(effect < -margin, 3, np.where(p0 >= cut, 1, 2)))
+    width = float(effect.std()) / 2 if margin is None else float(margin)
+    if not width >= 0:
+        raise ValueError(f"margin={margin!r}: expected 0 or more")
+    code = np.where(effect > width, 0, np.where(effect < -width, 3, np.where(p0 >= cut, 1, 2)))
     members = [code == g for g in range(4)]
     columns: dict[str, Any] = {
         "group": list(GROUPS),
@@ -116,7 +124,7 @@ def four_groups(response: Any, *, margin: float = 0.0, level: float | None = Non
         columns["at least"] = [float(v.mean()) for v in low]
         columns["at most"] = [float(v.mean()) for v in high]
     caveat = _CAVEAT if probabilities else _CAVEAT.split(". The true")[0] + "."
-    return FourGroups(np.array(GROUPS)[code], Table(columns), caveat)
+    return FourGroups(np.array(GROUPS)[code], Table(columns), width, cut, caveat)
 
 
 def _mean(values: NDArray[np.float64], members: NDArray[np.bool_]) -> float:

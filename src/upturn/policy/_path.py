@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from upturn._run import make_seed, run_parallel
 from upturn._target import Target
-from upturn.kernels.budget import bootstrap_path_gains, path_gains, upgrades
+from upturn.kernels.budget import bootstrap_path_gains, fill, path_gains, upgrades
 from upturn.kernels.sorting import argsort_descending
 from upturn.metrics._estimate import check_replicates, rows_by_stratum
 
@@ -37,13 +37,26 @@ class Path:
     def affordable(self, budget: float) -> int:
         """How many upgrades from the top a budget pays for."""
         spent = np.cumsum(self.cost)
-        return int(np.searchsorted(spent, budget + 1e-9 * max(abs(budget), 1e-300), side="right"))
+        return int(np.searchsorted(spent, _rounded_up(budget), side="right"))
+
+    def spend(self, budget: float, n: int) -> tuple[Path, int]:
+        """The upgrades a budget is spent on: those from the top (returns how many), then what fits into the rest."""
+        stop = self.affordable(budget)
+        taken = np.arange(len(self)) < stop
+        left = _rounded_up(budget) - float(self.cost[:stop].sum())
+        fill(self.row, self.before, self.after, self.cost, stop, left, self.assignment(n, stop), taken)
+        return Path(*(column[taken] for column in vars(self).values())), stop
 
     def assignment(self, n: int, stop: int) -> NDArray[np.uint8]:
         """The arm of every row after ``stop`` upgrades."""
         arm = np.zeros(n, dtype=np.uint8)
         arm[self.row[:stop]] = self.after[:stop]  # a row's later upgrades come later, and the last one stays
         return arm
+
+
+def _rounded_up(budget: float) -> float:
+    """A budget that sums of costs do not miss by a rounding error."""
+    return budget + 1e-9 * max(abs(budget), 1e-300)
 
 
 def make_path(cost: NDArray[np.float64], benefit: NDArray[np.float64], floor: float, random_state: Any) -> Path:

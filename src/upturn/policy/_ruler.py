@@ -20,7 +20,7 @@ class Ruler:
     def __init__(
         self,
         path: Path,
-        stop: int,
+        cut: int,
         experiment: Target,
         worth: float | NDArray[np.float64] | None,
         level: float,
@@ -28,8 +28,8 @@ class Ruler:
         random_state: Any,
         n_jobs: int | None,
     ) -> None:
-        start = stop - int(np.ceil(_BAND * stop))
-        stops = np.array([start, stop])
+        start = cut - int(np.ceil(_BAND * cut))
+        stops = np.array([start, cut, len(path)])
         settings: dict[str, Any] = {"n_bootstrap": n_bootstrap, "random_state": random_state, "n_jobs": n_jobs}
         self.units = measure(path, stops, experiment, experiment.y, **settings)
         self.money: PathGains | None = None
@@ -39,15 +39,16 @@ class Ruler:
         elif worth is not None:
             self.money = measure(path, stops, experiment, experiment.y * worth, **settings)
         self.level, self.n = level, len(experiment.y)
-        self.band = float(path.cost[start:stop].sum())
+        self.band = float(path.cost[start:cut].sum())
 
     def gain(self, people: int) -> Estimate:
-        return self._estimate(people * self.units.gains[1], people * self.units.gain_samples[:, 1])
+        return self._estimate(people * self.units.gains[-1], people * self.units.gain_samples[:, -1])
 
     def profit(self, people: int, spent: float) -> Estimate | None:
+        """Of ``people`` people, ``spent`` being what is spent on as many."""
         if self.money is None:
             return None
-        return self._estimate(people * self.money.gains[1] - spent, people * self.money.gain_samples[:, 1] - spent)
+        return self._estimate(people * self.money.gains[-1] - spent, people * self.money.gain_samples[:, -1] - spent)
 
     def marginal(self) -> Estimate | None:
         source = self.units if self.money is None else self.money
@@ -66,33 +67,32 @@ class Ruler:
         spent = 0.0 if costs is None else float(sum(costs[arm == k + 1, k].sum() for k in range(len(shares))))
         columns: dict[str, list[Any]] = {}
         for name, share in whom:
-            value, samples = self._plan(self.units, share)
-            gain = self._estimate(1000 * value, 1000 * samples)
-            mine, mine_samples = self._plan(self.units, None)
-            over = self._estimate(1000 * (mine - value), 1000 * (mine_samples - samples))
-            line = {
-                "whom": name,
-                "treated": float(shares.sum() if share is None else share.sum()),
-                "gain per 1,000": float(gain),
-                "low": gain.low,
-                "high": gain.high,
-                "this plan better by": float(over),
-                "better low": over.low,
-                "better high": over.high,
-            }
+            gain = self._per_1000(self.units, share, 0.0)
+            treated = float(shares.sum() if share is None else share.sum())
+            line = {"whom": name, "treated": treated, "gain per 1,000": float(gain), "low": gain.low, "high": gain.high}
+            mine, other = self._per_1000(self.units, None, 0.0), gain
+            cost = spent / self.n if share is None else float(share @ average)
             if costs is not None:
-                cost = spent if share is None else float(share @ average) * self.n
-                line["cost"] = cost
-                if self.money is not None:
-                    line["net profit"] = self.n * self._plan(self.money, share)[0] - cost
+                line["cost per 1,000"] = 1000 * cost
+            if self.money is not None:
+                mine, other = self._per_1000(self.money, None, spent / self.n), self._per_1000(self.money, share, cost)
+                line |= {"profit per 1,000": float(other), "profit low": other.low, "profit high": other.high}
+            over = self._estimate(float(mine) - float(other), mine.samples - other.samples)
+            line |= {"this plan better by": float(over), "better low": over.low, "better high": over.high}
             for key, entry in line.items():
                 columns.setdefault(key, []).append(entry)
-        return Table(columns)
+        what = "gain" if self.money is None else "net profit"
+        return Table(
+            columns, notes=[f"{self.level:.0%} intervals; better by: paired difference in {what} per 1,000 people"]
+        )
 
-    def _plan(self, source: PathGains, share: NDArray[np.float64] | None) -> tuple[float, NDArray[np.float64]]:
+    def _per_1000(self, source: PathGains, share: NDArray[np.float64] | None, cost: float) -> Estimate:
+        """What a plan brings per 1,000 people; ``share`` of people are given each arm at random, None is this plan."""
         if share is None:
-            return float(source.gains[1]), source.gain_samples[:, 1]
-        return float(source.effects @ share), source.effect_samples @ share
+            value, samples = float(source.gains[-1]), source.gain_samples[:, -1]
+        else:
+            value, samples = float(source.effects @ share), source.effect_samples @ share
+        return self._estimate(1000 * (value - cost), 1000 * (samples - cost))
 
     def _estimate(self, value: float, samples: NDArray[np.float64]) -> Estimate:
         return Estimate(float(value), samples, self.level)
@@ -124,7 +124,8 @@ def predicted_comparison(
 
     both("predicted gain per 1,000", uplift, 1000.0)
     if costs is not None:
-        both("cost", costs, float(n))
-        if worth is not None:
-            both("predicted net profit", uplift * np.reshape(worth, (-1, 1)) - costs, float(n))
+        both("cost per 1,000", costs, 1000.0)
+    if worth is not None:
+        money = uplift * np.reshape(worth, (-1, 1))
+        both("predicted profit per 1,000", money if costs is None else money - costs, 1000.0)
     return Table(columns, notes=["predicted by the model; pass y and treatment of an experiment to measure it"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -37,17 +38,23 @@ class Targeting:
         What the plan costs; 0 when no costs were given.
     left : float
         What is left of the budget; NaN without one.
-    gain, per_1000, profit : Estimate or float
-        Measured gain, the same per 1,000 people, and value·gain - cost; predicted where there was no experiment.
+    filled : int
+        Upgrades beyond the cut, made because they fitted into what the first one that was too dear left over.
+    gain, per_1000 : Estimate or float
+        Measured gain, and the same per 1,000 people; predicted where there was no experiment.
+    profit, profit_per_1000 : Estimate, float or None
+        value·gain - cost, likewise; None without a value.
     predicted_gain, predicted_profit : float
-        By the model. ``profit`` and ``predicted_profit`` are None without a value.
+        By the model. ``predicted_profit`` is None without a value.
     marginal_gain : float
         Predicted gain per unit of cost (per person, without costs) of the next upgrade that was not made: what a larger
         budget would bring. Minus infinity when there is none left.
     marginal_measured : Estimate or None
-        Measured gain per unit of cost among the last tenth of those treated.
+        Measured gain per unit of cost among the last tenth of the upgrades down to the cut.
     comparison : Table
-        This plan beside treating nobody, as many people at random, and everybody with either arm.
+        This plan beside treating nobody, as many people at random, and everybody with either arm: gains, costs and net
+        profits per 1,000 people with their intervals, and by how much this plan is better, a paired difference (in net
+        profit when there is a value).
     """
 
     recommended: NDArray[Any]
@@ -56,9 +63,11 @@ class Targeting:
     labels: list[Label]
     cost: float
     left: float
+    filled: int
     gain: float
     per_1000: float
     profit: float | None
+    profit_per_1000: float | None
     predicted_gain: float
     predicted_profit: float | None
     marginal_gain: float
@@ -84,7 +93,8 @@ class Targeting:
     def apply(self, uplift: Any, cost: Any = None, value: Any = None) -> NDArray[Any]:
         """Use the same cut on other people: everybody whose upgrade is at least as rewarding as the last one made here.
 
-        A plan that treats nobody has no such upgrade, and treats none of the others either.
+        A plan that treats nobody has no such upgrade, and treats none of the others either. Whoever was only treated
+        because he fitted into the rest of a budget (``filled``) does not move the cut.
 
         Parameters
         ----------
@@ -105,7 +115,7 @@ class Targeting:
         if matrix.shape[1] != len(self.labels) - 1:
             raise ValueError(f"uplift has {matrix.shape[1]} column(s) and the plan {len(self.labels) - 1} arm(s)")
         costs, worth = self._read_money(cost, value, len(matrix))
-        if not self.n_treated:
+        if self._cut == np.inf:
             return decode(self.labels, np.zeros(len(matrix), dtype=np.uint8))
         price, benefit, _ = _prices(matrix, costs, worth, self._by_person)
         path = make_path(price, benefit, max(self._floor, np.nextafter(self._cut, -np.inf)), 0)
@@ -146,6 +156,7 @@ class Targeting:
             lines.append(f"Predicted gain per 1,000 people: {1000 * self.predicted_gain / self.n:.4g}")
         if self.profit is not None:
             lines.append(f"{'Measured' if measured else 'Predicted'} net profit: {_text(self.profit)}")
+            lines[-1] += f", {self.profit_per_1000:,.4g} per 1,000 people"
         unit = "person" if self._by_person else "unit of cost"
         if np.isfinite(self.marginal_gain):
             lines.append(f"Marginal gain at the cut, per {unit}: {self.marginal_gain:.4g} predicted")
@@ -186,7 +197,7 @@ def target(
     .. math:: \max_x \sum_{ik} b_{ik} x_{ik} \quad \text{such that} \quad \sum_{ik} c_{ik} x_{ik} \le B, \; \sum_k x_{ik} \le 1
 
     by walking down the slopes of every person's concave hull of (cost, benefit), which is exact up to the one person who
-    no longer fits.
+    no longer fits; what he would have cost goes to the next best who do.
 
     ====================  =========================================================================================
     ``fraction=0.2``      the best 20% by uplift (by value · uplift - cost, given both), whatever its sign
@@ -257,39 +268,42 @@ def target(
         floor = -np.inf
     path = make_path(price, benefit, floor, random_state)
     limit = _limit(fraction, budget, n, by_person)
-    stop = len(path) if limit is None else path.affordable(limit)
-    arm = path.assignment(n, stop)
+    made, cut = (path, len(path)) if limit is None else path.spend(limit, n)
+    arm = made.assignment(n, len(made))
     chosen, codes = np.flatnonzero(arm), arm[arm > 0].astype(np.intp) - 1
     spent = 0.0 if costs is None else float(costs[chosen, codes].sum())
     predicted = matrix[chosen, codes]
     predicted_money = None if worth is None else float((predicted * _at(worth, chosen)).sum()) - spent
-    used = float(path.cost[:stop].sum())
+    used = float(made.cost.sum())
     left = np.nan if limit is None or fraction is not None else max(0.0, limit - used)
     gain, profit, marginal = float(predicted.sum()), predicted_money, None
-    per_1000 = 1000 * gain / n
+    per_1000, profit_per_1000 = 1000 * gain / n, None if profit is None else 1000 * profit / n
     if experiment is None:
         comparison = predicted_comparison(matrix, arm, costs, worth, labels)
     else:
-        ruler = Ruler(path, stop, experiment, worth, level, n_bootstrap, random_state, n_jobs)
+        ruler = Ruler(made, cut, experiment, worth, level, n_bootstrap, random_state, n_jobs)
         gain, per_1000 = ruler.gain(n), ruler.gain(1000)
-        profit, marginal = ruler.profit(n, spent), ruler.marginal()
+        profit, profit_per_1000 = ruler.profit(n, spent), ruler.profit(1000, 1000 * spent / n)
+        marginal = ruler.marginal()
         comparison = ruler.comparison(arm, costs, labels)
     return Targeting(
         recommended=decode(labels, arm),
         arm=arm,
-        order=_first_visits(path.row[:stop]),
+        order=_first_visits(made.row),
         labels=list(labels),
         cost=spent,
         left=float(left),
+        filled=len(made) - cut,
         gain=gain,
         per_1000=per_1000,
         profit=profit,
+        profit_per_1000=profit_per_1000,
         predicted_gain=float(predicted.sum()),
         predicted_profit=predicted_money,
-        marginal_gain=float(path.slope[stop]) if stop < len(path) else -np.inf,
+        marginal_gain=float(path.slope[cut]) if cut < len(path) else -np.inf,
         marginal_measured=marginal,
         comparison=comparison,
-        _cut=float(path.slope[stop - 1]) if stop else np.inf,
+        _cut=float(path.slope[cut - 1]) if cut else np.inf,
         _by_person=by_person,
         _value=worth if isinstance(worth, float) else None,
         _has_costs=costs is not None,
@@ -341,15 +355,19 @@ def _limit(fraction: float | None, budget: float | None, n: int, by_person: bool
             f"fraction={fraction!r} and budget={budget!r} both limit the plan: pass one of them, a share of people or a budget"
         )
     if fraction is not None:
-        if isinstance(fraction, bool) or not 0 <= fraction <= 1:
+        if not _is_number(fraction) or not 0 <= fraction <= 1:
             raise ValueError(f"fraction={fraction!r}: expected a share of people from 0 to 1, such as 0.2")
         return float(np.floor(fraction * n + 1e-9))
     if budget is None:
         return None
-    if isinstance(budget, bool) or not np.isfinite(budget) or budget < 0:
+    if not _is_number(budget) or not np.isfinite(budget) or budget < 0:
         what = "a number of people" if by_person else "an amount of money"
         raise ValueError(f"budget={budget!r}: expected {what}, 0 or more; leave it out for no limit")
     return float(budget)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real | np.number) and not isinstance(value, bool)
 
 
 def _first_visits(rows: NDArray[np.uint32]) -> NDArray[np.uint32]:

@@ -122,7 +122,7 @@ def overlap(
     """
     matrix, schema = read_table(X)
     target = read_target(np.zeros(len(matrix)), treatment, sample_weight, control=control)
-    data = Experiment(matrix, target.y, target.arm, target.weight, schema, target.n_arms)
+    data = Experiment.of(matrix, schema, target)
     if cv is None:
         chance = fit_propensity(estimator, data).predict(matrix)
     else:

@@ -162,7 +162,7 @@ def sign_shares(model: UpliftSVM, X: Any, y: Any, treatment: Any, ratios: Iterab
     machine = clone(model)
     matrix, schema = read_table(X)
     target = read_target(y, treatment, control=model.control, outcome="binary")
-    data = Experiment(matrix, target.y, target.arm, target.weight, schema, target.n_arms)
+    data = Experiment.of(matrix, schema, target)
     machine._check(machine.C, 1.0)
     features = machine._learn_features(data)
     rows, term, start = UpliftRows(data, machine.group_average), machine._energy_term(data), None
