@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from upturn.kernels.areas import deviation_curve
 from upturn.kernels.ranking import S0, S1, W0, W1
 from upturn.metrics._conventions import Convention, check_convention, check_target, rates, ratio
 from upturn.metrics._curves import GRID, Curve, banded, curve_of, person_by_person
@@ -73,8 +74,10 @@ def qini_curve(
         x, u = curve_of(ranked, "separate")
         curve = Curve(x, u * table[-1, W1])
     else:
-        share = population / population[-1]
-        curve = Curve(share, _deviation(table, table[-1]) + share * rates(table[-1]))
+        share, height = population / population[-1], np.empty(len(table))
+        deviation_curve(table, height)
+        height += share * rates(table[-1])
+        curve = Curve(share, height)
     if interval is None:
         return curve
     if convention not in (None, "grf"):
@@ -136,7 +139,8 @@ def toc_curve(
     else:
         population = table[:, W0] + table[:, W1]
         share = population / population[-1]
-        share[-1], deviation = 1.0, _deviation(table, table[-1])
+        deviation = np.empty(len(table))
+        deviation_curve(table, deviation)
         # Within a tie the curve is a hyperbola, so a wide one gets points of its own.
         extra = np.linspace(0, 1, 201)[1:-1]
         place = np.searchsorted(share, extra)
