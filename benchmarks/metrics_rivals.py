@@ -18,8 +18,38 @@ def _frame(data):
     return pd.DataFrame({"y": y, "w": treatment, "model": score})
 
 
+def _recommended(data):
+    y, score, treatment = data
+    return y, (score > 0).astype(treatment.dtype), treatment
+
+
+def _group(data):
+    return data[:2]
+
+
+def _three_arms(data):
+    import numpy as np
+
+    y, score, treatment = data
+    return y, np.column_stack([score, -score]), treatment * (1 + np.arange(len(y)) % 2)
+
+
+# Jobs on something else than a score of one arm.
+_FORMS = {
+    "expected_response": _recommended,
+    "policy_value": _recommended,
+    "lift_area": _group,
+    "lift curve": _group,
+    "modified uplift curve": _three_arms,
+}
+
+
 def upturn(job):
     from upturn import metrics
+
+    def two(data):
+        y, score, treatment = data
+        return y, {"one": score, "two": -score}, treatment
 
     def with_options(name, **options):
         call = getattr(metrics, name)
@@ -35,14 +65,25 @@ def upturn(job):
         "qini as causalml": with_options("qini", convention="causalml"),
         "autoc": with_options("autoc"),
         "uplift_at": with_options("uplift_at", k=0.3),
-        "deciles": lambda data: float(metrics.decile_table(*data, n_bootstrap=2)["observed"][0]),
-        "uplift curve": lambda data: float(metrics.uplift_curve(*data, ranking="joint").y[-1]),
+        "auu": with_options("auu"),
+        "lift_area": with_options("lift_area"),
+        "expected_response": with_options("expected_response"),
+        "policy_value": with_options("policy_value"),
+        # an interval is part of these three: 2 replicates for the table of bins, 10 for two models
+        "decile_table": lambda data: float(metrics.decile_table(*data, n_bootstrap=2)["observed"][0]),
+        "evaluate": lambda data: float(metrics.evaluate(*two(data), n_bootstrap=10)["one"]["auuc"]),
+        "compare": lambda data: float(metrics.compare(*two(data), n_bootstrap=10)["difference"][0]),
+        "toc curve": lambda data: float(metrics.toc_curve(*data).y[-1]),
+        "lift curve": lambda data: float(metrics.lift_curve(*data).y[-1]),
+        "modified uplift curve": lambda data: float(metrics.modified_uplift_curve(*data).y[-1]),
+        "uplift curve": lambda data: float(metrics.uplift_curve(*data).y[-1]),
+        "uplift curve joint": lambda data: float(metrics.uplift_curve(*data, ranking="joint").y[-1]),
         "qini curve": lambda data: float(metrics.qini_curve(*data).y[-1]),
         "auuc bootstrap": with_options("auuc", interval=0.95, n_bootstrap=200, random_state=0),
         "qini bootstrap": with_options("qini", interval=0.95, n_bootstrap=200, random_state=0),
         "autoc bootstrap": with_options("autoc", interval=0.95, n_bootstrap=200, random_state=0),
     }
-    return jobs[job], lambda data: data
+    return jobs[job], _FORMS.get(job, lambda data: data)
 
 
 def sklift(job):
@@ -52,8 +93,8 @@ def sklift(job):
         "auuc": lambda d: metrics.uplift_auc_score(*d),
         "qini": lambda d: metrics.qini_auc_score(*d),
         "uplift_at": lambda d: metrics.uplift_at_k(*d, strategy="by_group", k=0.3),
-        "deciles": lambda d: float(metrics.uplift_by_percentile(*d)["uplift"].iloc[0]),
-        "uplift curve": lambda d: float(metrics.uplift_curve(*d)[1][-1]),
+        "decile_table": lambda d: float(metrics.uplift_by_percentile(*d)["uplift"].iloc[0]),
+        "uplift curve joint": lambda d: float(metrics.uplift_curve(*d)[1][-1]),
         "qini curve": lambda d: float(metrics.qini_curve(*d)[1][-1]),
     }
     return jobs[job], lambda data: data
@@ -69,8 +110,9 @@ def causalml(job):
         "auuc": lambda d: float(metrics.auuc_score(d)["model"]),
         "qini": lambda d: float(metrics.qini_score(d)["model"]),
         "autoc": lambda d: float(metrics.rate_score(d)["model"]),
-        "uplift curve": lambda d: float(metrics.get_cumgain(d)["model"].iloc[-1]),
+        "uplift curve joint": lambda d: float(metrics.get_cumgain(d)["model"].iloc[-1]),
         "qini curve": lambda d: float(metrics.get_qini(d)["model"].iloc[-1]),
+        "toc curve": lambda d: float(metrics.get_toc(d)["model"].iloc[-1]),
         "auuc bootstrap": bootstrap(metrics.auuc_score),
         "qini bootstrap": bootstrap(metrics.qini_score),
         "autoc bootstrap": bootstrap(metrics.rate_score),

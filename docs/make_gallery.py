@@ -60,7 +60,7 @@ def main():
     save(plot.uplift_curves(y_test, scores, t_test, **options), "uplift")
     save(plot.qini_curves(y_test, scores, t_test, **options), "qini")
     save(plot.toc_curves(y_test, scores, t_test, **options), "toc")
-    save(plot.lift_curves(y_test, scores["forest"], t_test), "lift")
+    save(plot.lift_curves(y_test, scores["forest"], t_test, **options), "lift")
     print(metrics.decile_table(y_test, scores["forest"], t_test, random_state=0))
     save(plot.deciles(y_test, scores["forest"], t_test, **options), "deciles")
     save(plot.score_distributions(scores["forest"], t_test), "scores")
@@ -74,7 +74,10 @@ def main():
     ax = plot.modified_uplift_curves(y2, {"forest": both, "guessing": guess}, t2, **options)
     save(ax, "modified_uplift")
     for name, chosen in {"forest": both, "guessing": guess}.items():
-        print(name, "everybody mailed:", round(metrics.modified_uplift_curve(y2, chosen, t2).y[-1], 4))
+        curve = metrics.modified_uplift_curve(y2, chosen, t2)
+        print(
+            name, "everybody mailed:", round(curve.y[-1], 4), "arms at random:", [round(end, 4) for end in curve.random]
+        )
 
     cv = RepeatedUpliftSplit(16, random_state=0)
     quick = {

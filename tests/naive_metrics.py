@@ -19,6 +19,13 @@ def effect_scores(y, arm, weight):
     return np.array([effect + (1 if t else -1) * (v - mean[t]) / share[t] for v, t in zip(y, arm, strict=True)])
 
 
+def robust_value(y, arm, asked, response, chance):
+    """Doubly robust reading of one row's outcome under the arm asked for."""
+    if arm == asked:
+        return response[asked] + (y - response[asked]) / chance[asked]
+    return response[asked]
+
+
 def toc_of_rows(effect, score, weight):
     """(weight so far, TOC) after every row, rows of a tie sharing the tie's effects and weights equally."""
     overall = sum(effect * weight) / sum(weight)
@@ -77,7 +84,9 @@ def parts_of_top(share, score, weight):
 
 def uplift_at_joint(k, y, score, arm, weight):
     inside = weight * parts_of_top(k, score, weight)
-    rates = [sum((inside * y)[arm == a]) / sum(inside[arm == a]) if sum(inside[arm == a]) > 0 else 0.0 for a in (0, 1)]
+    if not all(sum(inside[arm == a]) > 0 for a in (0, 1)):
+        return np.nan
+    rates = [sum((inside * y)[arm == a]) / sum(inside[arm == a]) for a in (0, 1)]
     return rates[1] - rates[0]
 
 
@@ -87,14 +96,22 @@ def expected_response(y, recommended, arm, chance, weight):
 
 
 def modified_uplift_at(share, y, scores, arm, weight):
-    """Mean outcome when the top share gets its best arm and the rest control, by inverse propensity."""
-    best = scores.argmax(axis=1) + 1
+    """Mean outcome when the top share gets its best arm and the rest control, by inverse propensity.
+
+    Arms that tie for the best share the row by their sizes.
+    """
     top = parts_of_top(share, scores.max(axis=1), weight)
     chance = [sum(weight[arm == a]) / sum(weight) for a in range(scores.shape[1] + 1)]
-    treated, left_alone = arm == best, arm == 0
     values = np.zeros(len(y))
     for i in range(len(y)):
-        values[i] = y[i] / chance[arm[i]] * (top[i] * treated[i] + (1 - top[i]) * left_alone[i])
+        best = [k + 1 for k in range(scores.shape[1]) if scores[i, k] == max(scores[i])]
+        if arm[i] == 0:
+            part = 1 - top[i]
+        elif arm[i] in best:
+            part = top[i] * chance[arm[i]] / sum(chance[k] for k in best)
+        else:
+            part = 0.0
+        values[i] = part * y[i] / chance[arm[i]]
     return sum(weight * values) / sum(weight)
 
 

@@ -165,6 +165,20 @@ def test_scorer_errors():
         uplift_scorer("mse")
     with pytest.raises(ValueError, match="leave interval out"):
         uplift_scorer("auuc", interval=0.9)
+    with pytest.raises(
+        ValueError, match=r"metric='auuc' has no option 'kk': its options are control, ranking, convention$"
+    ):
+        uplift_scorer("auuc", kk=3)
+    with pytest.raises(
+        ValueError, match=r"metric='uplift_at' has no option 'sample_weight': its options are k, control"
+    ):
+        uplift_scorer("uplift_at", sample_weight=[1])
+    with pytest.raises(
+        ValueError, match=r"metric='expected_response' has no option 'k': its options are propensity, control$"
+    ):
+        uplift_scorer("expected_response", k=0.1)
+    with pytest.raises(ValueError, match=r"convention='sklfit': qini is there as"):
+        uplift_scorer("qini", convention="sklfit")
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -231,6 +245,20 @@ def test_marks_of_one_and_two_sigma():
     scores = {"base": base, "none": wiggle + 0.5, "one": wiggle + 1.2, "two": wiggle - 1.7}
     table = ModelComparison(scores, "base", "auuc", {}, 0.2).table()
     assert list(table["mark"]) == ["", "", "*", "**"]
+
+
+def test_splits_without_a_number_are_left_out():
+    from upturn.model_selection import ModelComparison
+
+    scores = {"base": np.array([1.0, 2, np.nan, 3]), "other": np.array([2.0, 4, 9, 4])}
+    found = ModelComparison(scores, "base", "auuc", {}, 0.2)
+    table = found.table()
+    assert (table["mean"][1], table["difference"][1], table["wins"][1]) == (10 / 3, 4 / 3, 3)
+    assert table["p_signed_rank"][1] == signed_rank_test([1, 2, 1])
+    assert repr(found).splitlines()[0] == "auuc over 3 splits, against 'base'"
+    assert repr(found).splitlines()[-1] == "left out: 1 split(s) on which a score is not defined"
+    nothing = ModelComparison({"base": np.full(2, np.nan), "other": np.ones(2)}, "base", "auuc", {}, 0.2)
+    assert repr(nothing).splitlines()[2].split() == ["base", "n/a", "n/a", "n/a", "0", "n/a", "n/a"]
 
 
 def test_an_interrupted_comparison_goes_on(tmp_path):

@@ -53,22 +53,32 @@ def test_new_axes_one_model_and_no_band():
 def test_long_curves_are_thinned():
     y, score, treatment = experiment(9000)
     line = plot.uplift_curves(y, score, treatment, interval=None).get_lines()[0]
-    assert len(line.get_xdata()) <= 2000
+    assert len(line.get_xdata()) <= 400
     assert line.get_xdata()[-1] == 100
 
 
 def test_modified_uplift_curves_of_several_arms():
     y, score, treatment = experiment(arms=3)
     ax = plot.modified_uplift_curves(y, score, treatment, n_bootstrap=20, random_state=0)
-    assert "nobody treated" in [line.get_label() for line in ax.get_lines()]
+    line = {line.get_label(): line for line in ax.get_lines()}["random"]
+    shares = [(treatment == k).sum() / (treatment > 0).sum() for k in (1, 2)]
+    end = sum(share * y[treatment == k].mean() for share, k in zip(shares, (1, 2), strict=True))
+    np.testing.assert_allclose(line.get_ydata(), [y[treatment == 0].mean(), end])
 
 
 def test_lift_curves():
     y, score, treatment = experiment()
-    ax = plot.lift_curves(y, score, np.where(treatment == 1, "mail", "control"))
-    labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels == ["treated (mail)", "control"]
-    assert ax.get_lines()[1].get_ydata()[-1] == pytest.approx(1000 * y[treatment == 0].mean())
+    labels = np.where(treatment == 1, "mail", "control")
+    ax = plot.lift_curves(y, score, labels, random_state=0, n_bootstrap=20)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["treated (mail)", "control", "random"]
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    assert lines["control"].get_ydata()[-1] == pytest.approx(1000 * y[treatment == 0].mean())
+    assert len(ax.collections) == 2  # bands
+    mine = treatment == 1
+    curve = metrics.lift_curve(y[mine], score[mine], interval=0.95, random_state=0, n_bootstrap=20)
+    top = ax.collections[0].get_paths()[0].vertices[:, 1].max()
+    assert top == pytest.approx(1000 * curve.high.max() / mine.sum())
+    assert not plot.lift_curves(y, score, labels, interval=None).collections
 
 
 def test_deciles():

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
 import upturn as up
-from upturn._target import decode, is_missing, is_packed, plain_label, read_score, read_target, sort_labels
+from upturn._columns import is_missing
+from upturn._target import decode, is_packed, plain_label, read_score, read_target, sort_labels
 from upturn.meta import ClassTransformation
 
 Y, T = [0, 1, 1, 0], ["control", "mail", "control", "mail"]

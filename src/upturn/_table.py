@@ -17,7 +17,8 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._target import Label, as_number, is_missing, plain_label, sort_labels
+from upturn._columns import as_number, is_missing
+from upturn._target import Label, plain_label, sort_labels
 
 Matrix = NDArray[np.float64]
 

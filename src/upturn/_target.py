@@ -6,15 +6,23 @@ on it: float64 outcomes and weights without NaN, arms as small integers with con
 
 from __future__ import annotations
 
-import reprlib
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
+
+from upturn._columns import (
+    as_column,
+    as_floats,
+    check_finite,
+    check_same_length,
+    is_missing,
+    read_outcome,
+    read_weight,
+    to_numpy,
+)
 
 Label = bool | int | float | str
 Outcome = Literal["any", "binary"]
@@ -72,11 +80,11 @@ def pack(y: Any, treatment: Any, sample_weight: Any = None) -> NDArray[np.void]:
     """
     if is_packed(y):
         raise ValueError("y is packed already: pass the plain outcome to pack, or use the packed y as it is")
-    outcome, labels = _read_outcome(y), _read_labels(treatment)
+    outcome, labels = read_outcome(y), read_labels(treatment)
     columns = {"y": outcome, "treatment": labels}
     if sample_weight is not None:
-        columns["weight"] = _read_weight(sample_weight)
-    _same_length({"sample_weight" if name == "weight" else name: column for name, column in columns.items()})
+        columns["weight"] = read_weight(sample_weight)
+    check_same_length({"sample_weight" if name == "weight" else name: column for name, column in columns.items()})
     packed = np.empty(len(outcome), dtype=[(name, column.dtype) for name, column in columns.items()])
     for name, column in columns.items():
         packed[name] = column
@@ -145,10 +153,10 @@ def read_target(
             "inside GridSearchCV and other scikit-learn tools use the packed form, or turn metadata routing on "
             "with sklearn.set_config(enable_metadata_routing=True)"
         )
-    values, labels = _read_outcome(y), _read_labels(treatment)
-    weight = None if sample_weight is None else _read_weight(sample_weight)
+    values, labels = read_outcome(y), read_labels(treatment)
+    weight = None if sample_weight is None else read_weight(sample_weight)
     columns = {"y": values, "treatment": labels}
-    _same_length(columns if weight is None else {**columns, "sample_weight": weight})
+    check_same_length(columns if weight is None else {**columns, "sample_weight": weight})
     arm, control, arms = _encode_arms(labels, control, known, any_control)
     if weight is not None:
         _check_arm_weights(weight, arm, [control, *arms])
@@ -159,8 +167,8 @@ def read_target(
 
 def read_score(score: Any, n: int, n_arms: int) -> NDArray[np.float64]:
     """Check uplift scores and return them as a matrix with one column per treatment arm."""
-    values = _as_floats(_to_numpy(score, "score"), "score")
-    _all_finite(values, "score", "every row needs a finite score; look at the model that made it")
+    values = as_floats(to_numpy(score, "score"), "score")
+    check_finite(values, "score", "every row needs a finite score; look at the model that made it")
     matrix = values[:, None] if values.ndim == 1 else values
     if matrix.ndim != 2:
         raise ValueError(f"score has shape {values.shape}: expected ({n},) or ({n}, {n_arms})")
@@ -187,137 +195,16 @@ def decode(labels: Sequence[Label], codes: NDArray[Any]) -> NDArray[Any]:
     return chosen
 
 
-# --------------------------------------------------------------------------------------------- raw columns
-
-
-def _to_numpy(values: Any, name: str) -> NDArray[Any]:
-    series = nw.from_native(values, allow_series=True, pass_through=True)
-    if isinstance(series, nw.Series):
-        if series.dtype in (nw.Categorical, nw.Enum):  # pyarrow would lose the nulls of a dictionary
-            return _as_objects(series.to_list())
-        return np.asarray(series.to_numpy())
-    if isinstance(series, nw.DataFrame):
-        return np.asarray(series.to_numpy())
-    if isinstance(series, nw.LazyFrame):
-        raise TypeError(f"{name} is a lazy frame: collect it first, as in frame.collect(), and pass its column")
-    if hasattr(values, "toarray"):
-        raise TypeError(f"{name} is a sparse matrix: expected a dense one-dimensional array")
-    if isinstance(values, np.ma.MaskedArray):
-        raise TypeError(f"{name} is a masked array, whose mask would be lost: fill it, or drop the masked rows, first")
-    array = np.asarray(values)
-    if array.dtype.kind == "U" and array.ndim == 1 and not all(isinstance(value, str) for value in values):
-        return _as_objects(values)  # numpy made text of a 0 or a NaN that stood beside text in a list
-    return array
-
-
-def _as_objects(values: Sequence[Any]) -> NDArray[Any]:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
-
-
-def _as_floats(values: NDArray[Any], name: str) -> NDArray[np.float64]:
-    if values.dtype.names:
-        raise ValueError(f"{name} is a structured array with fields {values.dtype.names}: make it with upturn.pack")
-    if values.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {name} holds complex numbers")
-    if values.dtype.kind in "mM":
-        raise TypeError(f"{name} holds dates or durations: convert them to numbers first")
-    if values.dtype.kind in "biuf":
-        return np.ascontiguousarray(values, dtype=np.float64)
-    numbers = np.empty(values.size)
-    for i, value in enumerate(values.ravel().tolist()):
-        try:
-            numbers[i] = np.nan if is_missing(value) else as_number(value)
-        except OverflowError:
-            raise ValueError(f"{name} holds a number too large for float64") from None
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"{name} holds {reprlib.repr(value)} at row {i // (values.size // len(values))}, which is not a number: expected numbers; for "
-                "text such as 'yes' and 'no', map it first, as in (column == 'yes').astype(int)"
-            ) from None
-    return numbers.reshape(values.shape)
-
-
-def as_number(value: Any) -> float:
-    """One cell as a float; text is never read as a number."""
-    if isinstance(value, str | bytes):
-        raise TypeError("text")
-    return float(value)
-
-
-def _flat(values: NDArray[Any], name: str) -> NDArray[Any]:
-    if values.ndim == 2 and values.shape[1] == 1:
-        from sklearn.exceptions import DataConversionWarning
-
-        warnings.warn(
-            f"A column-vector {name} was passed when a 1d array was expected: its one column is used",
-            DataConversionWarning,
-            stacklevel=5,
-        )
-        values = values[:, 0]
-    if values.ndim != 1:
-        raise ValueError(f"{name} should be a 1d array, got an array of shape {values.shape} instead")
-    if len(values) == 0:
-        raise ValueError(f"{name} is empty: expected one value per row")
-    return values
-
-
-def _all_finite(values: NDArray[np.float64], name: str, advice: str) -> None:
-    finite = np.isfinite(values)
-    if finite.all():
-        return
-    missing, rows = np.isnan(values[~finite]), np.flatnonzero(~finite.reshape(len(values), -1).all(axis=1))
-    kind = "NaN (missing)" if missing.all() else "NaN or infinite" if missing.any() else "infinite"
-    raise ValueError(f"{name} holds {np.sum(~finite)} {kind} value(s), the first at row {rows[0]}: {advice}")
-
-
-def _read_outcome(y: Any) -> NDArray[np.float64]:
-    values = _as_floats(_flat(_to_numpy(y, "y"), "y"), "y")
-    _all_finite(values, "y", "remove those rows, or decide what their outcome is, before fitting or scoring")
-    return values
-
-
-def _read_weight(sample_weight: Any) -> NDArray[np.float64]:
-    values = _as_floats(_flat(_to_numpy(sample_weight, "sample_weight"), "sample_weight"), "sample_weight")
-    _all_finite(values, "sample_weight", "every weight must be a finite number; 0 leaves a row out")
-    if (values < 0).any():
-        row = int(np.argmax(values < 0))
-        raise ValueError(
-            f"sample_weight holds {np.sum(values < 0)} negative value(s), the first {values[row]:g} at row {row}: "
-            "weights must be 0 or larger"
-        )
-    return values
-
-
-def _same_length(columns: dict[str, NDArray[Any]]) -> None:
-    lengths = {name: len(column) for name, column in columns.items()}
-    if len(set(lengths.values())) > 1:
-        found = ", ".join(f"{name} has {n}" for name, n in lengths.items())
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: {found}; each row needs one of each"
-        )
-
-
 # --------------------------------------------------------------------------------------------- arms
 
 
-def is_missing(value: Any) -> bool:
-    """Whether one value is None, NaN or another library's missing value."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA has no truth value, nor has an array, which is no missing value
-        return type(value).__name__ == "NAType"
-
-
-def _read_labels(treatment: Any) -> NDArray[Any]:
-    if is_packed(treatment):
-        raise ValueError("treatment is a packed target: pass the treatment labels, or the packed array as y")
-    labels = _flat(_to_numpy(treatment, "treatment"), "treatment")
+def read_labels(labels: Any, name: str = "treatment") -> NDArray[Any]:
+    """Labels of arms as a column; ``name`` is what an error calls it."""
+    if is_packed(labels):
+        raise ValueError(f"{name} is a packed target: pass the {name} labels, or the packed array as y")
+    labels = as_column(to_numpy(labels, name), name)
     if labels.dtype.kind not in "biufUO":
-        raise TypeError(f"treatment is of type {labels.dtype}: expected numbers, booleans or text as arm labels")
+        raise TypeError(f"{name} is of type {labels.dtype}: expected numbers, booleans or text as arm labels")
     return np.ascontiguousarray(labels)
 
 

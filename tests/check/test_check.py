@@ -233,6 +233,32 @@ def test_the_same_seed_gives_the_same_report():
 
 
 @pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n", [2, 3, 4, 6, 19])
+def test_too_few_rows_are_not_called_sound(n):
+    X, y, treatment, _ = experiment(n)[0], np.arange(n) % 3 == 0, np.arange(n) % 2, None
+    report = check(X, y, treatment)
+    assert not report.ok
+    assert report.warnings[0] == "rows"
+    assert "too few rows to tell" in str(report).splitlines()[0]
+    assert f"1 has {n // 2}" in report["rows"].seen
+    assert "nan" not in str(report)
+
+
+def test_twenty_rows_are_enough_to_look_at():
+    X, n = experiment(20)[0], 20
+    assert "rows" not in [finding.check for finding in check(X, np.arange(n) % 3 == 0, np.arange(n) % 2).findings]
+
+
+def test_an_arm_without_outcomes():
+    X, n = experiment(300)[0], 300
+    arm = np.arange(n) % 3
+    y = np.where(arm == 2, np.nan, np.arange(n) % 5 == 0)
+    report = check(X, y, arm)
+    assert {"rows", "missing outcomes"} <= set(report.warnings)
+    assert "nan" not in str(report)
+    assert str(report).splitlines()[6].split()[-3:] == ["n/a"] * 3
+
+
 def test_small_and_odd_experiments_do_not_fail():
     X, y, treatment = experiment(12)
     report = check(X, y, treatment)

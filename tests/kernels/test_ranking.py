@@ -43,3 +43,28 @@ def test_resampling_draws_every_arm_by_itself_and_is_pure():
             assert (counts[[4, 1]].sum(), counts[[0, 2, 3]].sum()) == (2, 3)
             seen += counts
         assert (np.abs(seen - 400) < 5 * np.sqrt(400)).all()
+
+
+@settings(max_examples=50)
+@given(experiment=experiments())
+def test_separate_curve_is_the_difference_of_two_lift_curves(experiment):
+    y, score, arm, weight = experiment
+    heavy = np.ones(len(y)) if weight is None else weight
+    values = sorted(set(score.tolist()), reverse=True)
+    table = np.zeros((len(values) + 1, 4))
+    for row, value in enumerate(values, 1):
+        for a in (0, 1):
+            mine = (score >= value) & (arm == a)
+            table[row, 2 * a], table[row, 2 * a + 1] = heavy[mine].sum(), (heavy * y)[mine].sum()
+    x, height = np.empty(2 * len(table)), np.empty(2 * len(table))
+    points = ranking.separate_curve(table, x, height)
+    knots, lifts = zip(
+        *((table[:, 2 * a] / table[-1, 2 * a], table[:, 2 * a + 1] / table[-1, 2 * a]) for a in (0, 1)), strict=True
+    )
+    expected = np.union1d(*knots)
+    np.testing.assert_array_equal(x[:points], expected)
+    lines = []
+    for xs, ys in zip(knots, lifts, strict=True):
+        moves = np.r_[True, xs[1:] > xs[:-1]]
+        lines.append(np.interp(expected, xs[moves], ys[moves]))
+    np.testing.assert_allclose(height[:points], lines[1] - lines[0], atol=1e-12)

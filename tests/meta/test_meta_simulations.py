@@ -4,11 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
-from upturn._table import read_table
-from upturn.base import Experiment
 from upturn.meta import DRLearner, RLearner, SLearner, TLearner, XLearner
-from upturn.meta._dr import robust_effects
-from upturn.metrics import auuc, effect_scores
+from upturn.metrics import auuc
 from upturn.policy import UpliftCalibrator, calibration_table
 
 
@@ -93,16 +90,6 @@ def test_where_the_effect_varies_the_same_test_sees_it():
     for learner in (XLearner, DRLearner, RLearner):
         area = auuc(y_new, learner(random_state=0).fit(X, y, t).predict(new), t_new, interval=0.99, random_state=0)
         assert area.low > 0
-
-
-def test_robust_effects_are_the_effect_scores_of_the_metrics():
-    rng = np.random.default_rng(0)
-    n, arm = 30, np.arange(30) % 3
-    y, mu, chance = rng.normal(size=n), rng.normal(size=(n, 3)), rng.dirichlet([5, 5, 5], n)
-    schema = read_table(np.zeros((n, 1)))[1]
-    data = Experiment(np.zeros((n, 1)), y, arm.astype(np.uint8), None, schema, 2)
-    expected = effect_scores(y, arm, propensity=chance, response=mu)
-    np.testing.assert_allclose(robust_effects(data, mu, chance), expected)
 
 
 def test_linear_learners_recover_a_linear_effect():

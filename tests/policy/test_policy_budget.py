@@ -367,3 +367,14 @@ def test_bad_uplift():
         gain_curve([0.1, 0.2], None)
     with pytest.raises(ValueError, match="at least 2 points"):
         gain_curve([0.1, 0.2], [0, 1], [0, 1], points=1)
+
+
+def test_replicates_are_drawn_from_rows_with_weight():
+    rng = np.random.default_rng(0)
+    uplift, arm = rng.normal(size=400), np.arange(400) % 2
+    y, weight = rng.random(400) < 0.3 + 0.3 * arm * (uplift > 0), (np.arange(400) < 6).astype(float)
+    curve = gain_curve(
+        uplift, y, arm, sample_weight=weight, random_state=0
+    )  # most replicates of all rows have no weight
+    assert np.isfinite(curve.low).all()
+    assert np.isfinite(curve.high).all()

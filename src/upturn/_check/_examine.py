@@ -8,10 +8,10 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 
-from upturn import _target
+from upturn._columns import read_outcome
 from upturn._run import make_seed
 from upturn._table import read_table
-from upturn._target import Label
+from upturn._target import Label, is_packed, read_target, unpack
 
 from . import _statistics as statistics
 from ._experiment import Experiment
@@ -19,12 +19,7 @@ from ._models import heterogeneity, tell_apart
 from ._report import ArmRow, CheckReport, FeatureRow, Finding, p_text
 from ._statistics import Floats
 
-
-def _read_outcome(y: Any) -> Floats:
-    """Return the outcome as floats with NaN where it is missing; read_target would refuse it."""
-    if _target.is_packed(y):
-        return np.asarray(y["y"], dtype=np.float64)
-    return _target._as_floats(_target._flat(_target._to_numpy(y, "y"), "y"), "y")
+_FEWEST = 10  # outcomes an arm must have for the checks to mean anything
 
 
 def _backend(X: Any) -> str | None:
@@ -56,6 +51,8 @@ def check(
       number of comparisons;
     - **classifier**: can a boosted tree model tell the arms apart on rows it has not seen (two-sample test)?
     - **missing features** and **missing outcomes**: are they missing equally often in every arm?
+
+    An arm with fewer than ten outcomes gets a warning of its own (**rows**): no check could find anything wrong with it.
 
     Two more inform: the **effect** of each arm with a 95% interval (Welch), and whether **heterogeneity**, effects
     that differ between people in a way the features can tell, is seen, and how large it would have to be.
@@ -103,17 +100,17 @@ def check(
     """
     if not 0 < level < 1:
         raise ValueError(f"level is {level!r}; expected a probability, such as 0.05.")
-    outcome = _read_outcome(y)
+    outcome = read_outcome(y["y"] if is_packed(y) else y, missing=True)
     observed = ~np.isnan(outcome)
     if not observed.any():
         raise ValueError("y is missing in every row: there is no outcome to judge an experiment by.")
     filled = np.where(observed, outcome, 0.0)
-    if _target.is_packed(y):
-        _, packed_treatment, packed_weight = _target.unpack(y)
+    if is_packed(y):
+        _, packed_treatment, packed_weight = unpack(y)
         if treatment is not None or (packed_weight is not None and sample_weight is not None):
             raise ValueError("y is packed and holds treatment and weights: do not pass them a second time.")
         treatment, sample_weight = packed_treatment, packed_weight if sample_weight is None else sample_weight
-    target = _target.read_target(filled, treatment, sample_weight, control=control)
+    target = read_target(filled, treatment, sample_weight, control=control)
     matrix, schema = read_table(X)
     if len(matrix) != len(filled):
         raise ValueError(f"X has {len(matrix)} rows and y has {len(filled)}: they must describe the same rows.")
@@ -129,12 +126,27 @@ def check(
         _missing_features(data, features, limit),
         _missing_outcomes(data, limit),
     ]
+    findings = [*_rows(data), *findings]
     findings.append(heterogeneity(data, sound=all(finding.status != "warning" for finding in findings)))
     order = sorted(features, key=lambda row: -abs(row.difference))
     return CheckReport(len(filled), len(schema.names), tuple(findings), _arm_rows(data), tuple(order), _backend(X))
 
 
 # ------------------------------------------------------------------------------------------------ arms and effects
+
+
+def _rows(data: Experiment) -> list[Finding]:
+    """A warning where an arm has too few outcomes for any check to see anything; nothing otherwise."""
+    counts = np.bincount(data.arm[data.observed & (data.weight > 0)], minlength=len(data.labels))
+    few = [f"{label} has {count}" for label, count in zip(data.labels, counts, strict=True) if count < _FEWEST]
+    if not few:
+        return []
+    seen = f"too few rows with an outcome: {', '.join(few)}"
+    advice = (
+        f"With fewer than {_FEWEST} outcomes in an arm nothing can be said about the experiment, good or bad: collect more, or "
+        "leave the arm out."
+    )
+    return [Finding("rows", "warning", None, None, seen, advice)]
 
 
 def _arm_rows(data: Experiment) -> tuple[ArmRow, ...]:

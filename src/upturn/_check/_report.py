@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass, field, fields
+from math import isnan
 from typing import Any, Literal
 
 from upturn._target import Label
 
 Status = Literal["ok", "warning", "note", "skipped"]
 
+_NONE = "n/a"  # where there is no number
 _SIGNS = {"ok": "ok", "warning": "WARNING", "note": "note", "skipped": "skipped"}
 
 
@@ -117,11 +119,17 @@ class CheckReport:
 
     def __str__(self) -> str:
         verdict = "looks sound" if self.ok else "WARNING: " + ", ".join(self.warnings)
+        if "rows" in self.warnings:
+            verdict = verdict.replace("rows", "too few rows to tell", 1)
         head = f"Experiment of {self.n:,} rows, {self.n_features} features, {len(self.arms)} arms: {verdict}"
         arms = [["arm", "rows", "share", "mean outcome", "effect", "95% interval"]]
         for row in self.arms:
-            effect = ["", ""] if row.effect is None else [f"{row.effect:+.4g}", f"{row.low:+.4g} to {row.high:+.4g}"]
-            arms.append([str(row.arm), f"{row.rows:,}", f"{row.share:.1%}", f"{row.mean:.4g}", *effect])
+            effect = ["", ""]
+            if row.effect is not None and row.low is not None and row.high is not None:
+                known = not isnan(row.effect)
+                effect = [f"{row.effect:+.4g}", f"{row.low:+.4g} to {row.high:+.4g}"] if known else [_NONE, _NONE]
+            mean = _NONE if isnan(row.mean) else f"{row.mean:.4g}"
+            arms.append([str(row.arm), f"{row.rows:,}", f"{row.share:.1%}", mean, *effect])
         checks = [["check", "result", "what was seen"]]
         checks += [[finding.check, _SIGNS[finding.status], finding.seen] for finding in self.findings]
         parts = [head, _aligned(arms, numbers=True), _aligned(checks)]

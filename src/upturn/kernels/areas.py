@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from upturn.kernels._jit import B1, F8, I8, U1, U4, F8_2_out, F8_out, f8, inner, kernel, void
+from upturn.kernels._jit import B1, F8, F8_2, I8, U1, U4, F8_2_out, F8_out, f8, inner, kernel, void
 from upturn.kernels.ranking import BLOCK, ROWS, S0, S1, W0, W1, fill, gain
 
 LIFTS, GAIN, RADCLIFFE, BALANCED, DEVIATION, HARMONIC, GAIN_SUM, RADCLIFFE_SUM, TOC_SUM = range(9)
@@ -89,6 +89,14 @@ def _deviation(block, i, totals):
     if totals[W0] == 0.0:
         return arm
     return arm - (block[i, S0] - totals[S0] * (block[i, W0] / totals[W0])) * (n / totals[W0])
+
+
+@kernel(void, F8_2, F8_out)
+def deviation_curve(table, out):
+    """The same at every row of a table, per person of the whole population."""
+    totals = table[-1]
+    for i in range(len(table)):
+        out[i] = _deviation(table, i, totals) / (totals[W0] + totals[W1])
 
 
 @inner
@@ -228,9 +236,11 @@ def fold_ranking(codes, totals, last, y, side, weight, slot, counts, out, ends):
 
 @inner
 def _between(low, high, x):
-    """Where x lies on the way from low to high, as a share."""
-    if high <= low:
+    """Where x lies on the way from low to high, as a share; no slivers of a row where rounding misses its edge."""
+    if high - x <= 1e-12 * x:
         return 1.0
+    if x - low <= 1e-12 * x:
+        return 0.0
     return min(1.0, max(0.0, (x - low) / (high - low)))
 
 

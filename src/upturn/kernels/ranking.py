@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from upturn.kernels._jit import B1, F8, F8_2, U1, U4, F8_2_out, F8_out, U1_out, inner, kernel, void
+from upturn.kernels._jit import B1, F8, F8_2, U1, U4, F8_2_out, F8_out, U1_out, i8, inner, kernel, void
 
 # Columns of the table of running sums; a block has one more, the number of rows so far.
 W0, S0, W1, S1, ROWS = range(5)
@@ -91,6 +91,51 @@ def gain_curve(table, out):
     total = table[-1, W0] + table[-1, W1]
     for i in range(len(table)):
         out[i] = gain(table[i, W0], table[i, S0], table[i, W1], table[i, S1]) / total
+
+
+@inner
+def _next_knot(table, w, row):
+    """The next row of the table in which this arm moves; scores that only the other arm has leave it alone."""
+    after = row + 1
+    while after < len(table) and table[after, w] == table[row, w]:
+        after += 1
+    return after
+
+
+@inner
+def _lift(table, w, s, row, after, x):
+    """Height of an arm's lift curve at its share x, on the straight line between two rows in which it moves."""
+    total = table[-1, w]
+    if after == len(table):
+        return table[-1, s] / total
+    low, high = table[row, w] / total, table[after, w] / total
+    if x == high:
+        return table[after, s] / total
+    return (table[row, s] + (table[after, s] - table[row, s]) * ((x - low) / (high - low))) / total
+
+
+@kernel(i8, F8_2, F8_out, F8_out)
+def separate_curve(table, x, y):
+    """The arm's lift curve minus control's, at every share at which either moves; returns the number of points.
+
+    ``x`` and ``y`` have room for two points per row of the table.
+    """
+    row0 = row1 = 0
+    next0, next1 = _next_knot(table, W0, 0), _next_knot(table, W1, 0)
+    x[0] = y[0] = 0.0
+    points = 1
+    while next0 < len(table) or next1 < len(table):
+        x0 = table[next0, W0] / table[-1, W0] if next0 < len(table) else 2.0
+        x1 = table[next1, W1] / table[-1, W1] if next1 < len(table) else 2.0
+        here = min(x0, x1)
+        x[points] = here
+        y[points] = _lift(table, W1, S1, row1, next1, here) - _lift(table, W0, S0, row0, next0, here)
+        points += 1
+        if x0 == here:
+            row0, next0 = next0, _next_knot(table, W0, next0)
+        if x1 == here:
+            row1, next1 = next1, _next_knot(table, W1, next1)
+    return points
 
 
 @inner

@@ -22,6 +22,7 @@ from upturn._table import Matrix
 from upturn._target import Label
 from upturn.base import Experiment
 from upturn.meta._base import MetaLearner, effect_base
+from upturn.metrics._robust import robust_effects
 
 
 class DRLearner(MetaLearner):
@@ -107,7 +108,7 @@ class DRLearner(MetaLearner):
         chance = clip_propensity(chance, self.clip, type(self).__name__)
         arms = [(code,) for code in range(data.n_arms + 1)]
         mu = crossfit_responses(self.estimator, data, arms, folds, seed, self.n_jobs)
-        psi = robust_effects(data, mu, chance)
+        psi = robust_effects(data.y, data.arm, mu, chance)
         total = data.weights.sum()
         self.average_effects_ = data.weights @ psi / total
         self.average_effects_se_ = np.sqrt(data.weights**2 @ (psi - self.average_effects_) ** 2) / total
@@ -136,10 +137,3 @@ class DRLearner(MetaLearner):
         self.average_effects_, self.average_effects_se_ = state["average_effects"], state["average_effects_se"]
         if {self.average_effects_.shape, self.average_effects_se_.shape} != {(len(self.arms_),)}:
             raise ValueError("the average effects do not fit the arms")
-
-
-def robust_effects(data: Experiment, mu: NDArray[np.float64], chance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The doubly robust effects ψ of every row, a column per arm, from responses and propensities, control first."""
-    given = np.eye(data.n_arms + 1, dtype=bool)[data.arm]
-    value = mu + np.where(given, (data.y[:, None] - mu) / chance, 0.0)
-    return value[:, 1:] - value[:, :1]

@@ -5,7 +5,7 @@ from upturn.metrics._at import decile_table, uplift_at
 from upturn.metrics._compare import RankingWarning, compare, evaluate
 from upturn.metrics._curves import Curve, average_curves, lift_curve, uplift_curve
 from upturn.metrics._effects import effect_scores, expected_response, modified_uplift_curve, policy_value
-from upturn.metrics._estimate import Estimate
+from upturn.metrics._estimate import Estimate, SmallSampleWarning
 from upturn.metrics._frame import Table
 from upturn.metrics._rate import autoc, qini, rate
 from upturn.metrics._rate_curves import qini_curve, toc_curve
@@ -14,6 +14,7 @@ __all__ = [
     "Curve",
     "Estimate",
     "RankingWarning",
+    "SmallSampleWarning",
     "Table",
     "autoc",
     "auu",

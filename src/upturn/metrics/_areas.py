@@ -9,7 +9,7 @@ import numpy as np
 from upturn._run import make_seed
 from upturn._target import Target
 from upturn.metrics._conventions import LIFT_COUNTS, Convention, Ranking, auuc_statistic, check_target
-from upturn.metrics._estimate import Estimate, check_level, metric
+from upturn.metrics._estimate import Estimate, check_level, metric, warn_user
 from upturn.metrics._gate import read_group
 from upturn.metrics._ranked import Floats, Judged, judge, rank_one_group, read_ranked
 from upturn.metrics._statistic import Statistic, Strata, measure, replicate
@@ -55,7 +55,8 @@ def auuc(
     convention : {"sklift", "causalml", "criteo", "libuplift"}, optional
         Give the number another library gives: scikit-uplift's ``uplift_auc_score``, causalml's ``auuc_score``, the
         Criteo benchmark's AUUC (the diagonal not subtracted), or libuplift's ``area_under_uplift_curve`` (upturn's own
-        number; with ``ranking="joint"``, its ``area_under_uplift_curve_j``).
+        number; with ``ranking="joint"``, its ``area_under_uplift_curve_j``). Where the other library divides by 0, as
+        causalml does when the average effect is 0, the result is NaN, with a warning.
     interval : float, optional
         A confidence level such as 0.95: the result is then an :class:`Estimate` with ``se``, ``low`` and ``high``.
     n_bootstrap : int
@@ -197,12 +198,22 @@ def estimate(
 ) -> float:
     """A number, or the number with its interval when a level is given."""
     value = float(measure([statistic], judged)[0])
+    warn_if_undefined(statistic, value)
     if level is None:
         return value
     strata = rows if isinstance(rows, Strata) else Strata.of_arms(rows)
     seed = make_seed(random_state)
     samples = replicate([statistic], [judged], strata, seed=seed, n_bootstrap=n_bootstrap, n_jobs=n_jobs)[0][0]
     return Estimate(value, samples, level)
+
+
+def warn_if_undefined(statistic: Statistic, *values: float) -> None:
+    """Say why a number is NaN."""
+    if not np.isnan(values).any():
+        return
+    from sklearn.exceptions import UndefinedMetricWarning
+
+    warn_user(f"the number is not defined, and NaN stands for it: {statistic.undefined}", UndefinedMetricWarning)
 
 
 def mean_area(target: Target, scores: Floats) -> float:

@@ -12,7 +12,15 @@ from upturn._run import make_seed
 from upturn._target import Target
 from upturn.kernels.ranking import S0, S1, W0, W1
 from upturn.metrics._areas import estimate
-from upturn.metrics._conventions import Convention, Ranking, check_convention, check_target, rates, ratio
+from upturn.metrics._conventions import (
+    Convention,
+    Ranking,
+    check_metric_options,
+    check_target,
+    rates_or_nan,
+    ratio,
+    ratio_or_nan,
+)
 from upturn.metrics._estimate import check_level, metric
 from upturn.metrics._frame import Table
 from upturn.metrics._ranked import Floats, Judged, judge, rank, read_one_arm, read_ranked
@@ -48,7 +56,8 @@ def uplift_at(
     sample_weight, control
         As in :func:`auuc`.
     ranking : {"separate", "joint"}
-        Whether the top is taken of each arm by itself or of everybody.
+        Whether the top is taken of each arm by itself or of everybody. The top of everybody may hold nobody of one arm:
+        the result is then NaN, with a warning.
     convention : {"sklift"}, optional
         Give the number of scikit-uplift's ``uplift_at_k``, which rounds k down to whole rows; "separate" is its strategy
         "by_group" and "joint" its "overall".
@@ -65,9 +74,7 @@ def uplift_at(
     >>> uplift_at([1, 0, 0, 1], [4, 3, 2, 1], [1, 0, 1, 0], k=0.5)
     1.0
     """
-    if ranking not in ("separate", "joint"):
-        raise ValueError(f"ranking={ranking!r}: expected 'separate' (each arm ranked by itself) or 'joint'")
-    check_convention(convention, [None, "sklift"], "uplift_at")
+    check_metric_options("uplift_at", {"ranking": ranking, "convention": convention})
     level = None if interval is None else check_level(interval)
     target, scores = read_ranked(y, score, treatment, sample_weight, control)
     check_target(convention, target)
@@ -80,7 +87,8 @@ def at_statistic(target: Target, k: float, ranking: Ranking, convention: Convent
     sizes = np.bincount(target.arm, weights=target.weight, minlength=2)
     if ranking == "joint":
         share = np.array([_share(k, float(sizes.sum()), convention)])
-        return Statistic(lambda sums, totals: rates(sums)[..., 0], shares=share)
+        nobody = f"the best-scored k={k!r} of everybody are all of one arm; take a larger k, or ranking='separate'"
+        return Statistic(lambda sums, totals: rates_or_nan(sums)[..., 0], shares=share, undefined=nobody)
     if target.n_arms > 1 and (convention or not isinstance(k, float)):
         raise ValueError("with several arms k must be a share such as 0.3: the arms differ in size")
     if target.n_arms > 1:
@@ -145,13 +153,15 @@ def decile_table(
     -------
     Table
         Columns ``bin`` (1 is the top), ``treated`` and ``control`` (weight of the rows), ``rate_treated``,
-        ``rate_control``, ``predicted`` (mean score), ``observed``, ``se``, ``low``, ``high``.
+        ``rate_control``, ``predicted`` (mean score), ``observed``, ``se``, ``low``, ``high``. Where a bin has nobody of an
+        arm, there is no rate and no effect (NaN, printed as n/a).
 
     Examples
     --------
+    >>> import numpy as np
     >>> from upturn.metrics import decile_table
-    >>> table = decile_table([1, 0, 0, 1], [4, 3, 2, 1], [1, 0, 1, 0], n_bins=2, random_state=0)
-    >>> table["observed"]
+    >>> y, score, treatment = np.repeat([1, 0, 0, 1], 10), np.repeat([4, 3, 2, 1], 10), np.repeat([1, 0, 1, 0], 10)
+    >>> decile_table(y, score, treatment, n_bins=2, random_state=0)["observed"]
     array([ 1., -1.])
     """
     if n_bins < 1:
@@ -162,20 +172,20 @@ def decile_table(
     ranked = rank(target, scores, 1)
     judged = Judged([ranked], np.ones(1))
     # The mean score of a bin comes from the same ranking, the scores in place of the outcomes of one group.
-    one_group = replace(ranked, y=scores[ranked.order], side=np.ones(len(scores), np.uint8))
+    one_group = replace(ranked, y=scores[ranked.order], side=np.ones(len(ranked.order), np.uint8))
     predicted = Judged([one_group], np.ones(1))
     sums = np.diff(measure([Statistic(_as_is, shares=shares)], judged)[0], axis=0)
     marks = np.diff(measure([Statistic(_as_is, shares=shares)], predicted)[0], axis=0)
     strata, statistic = Strata.of_arms(target), Statistic(_bin_effects, shares=shares)
     options: dict[str, Any] = {"seed": make_seed(random_state), "n_bootstrap": n_bootstrap, "n_jobs": n_jobs}
-    error = replicate([statistic], [judged], strata, **options)[0][0].std(axis=0, ddof=1)
-    observed, reach = rates(sums), float(ndtri(0.5 + level / 2)) * error
-    columns = {
+    error = _spread(replicate([statistic], [judged], strata, **options)[0][0])
+    observed, reach = rates_or_nan(sums), float(ndtri(0.5 + level / 2)) * error
+    columns: dict[str, Any] = {
         "bin": np.arange(1, n_bins + 1),
         "treated": sums[:, W1],
         "control": sums[:, W0],
-        "rate_treated": ratio(sums[:, S1], sums[:, W1]),
-        "rate_control": ratio(sums[:, S0], sums[:, W0]),
+        "rate_treated": ratio_or_nan(sums[:, S1], sums[:, W1]),
+        "rate_control": ratio_or_nan(sums[:, S0], sums[:, W0]),
         "predicted": marks[:, S1] / marks[:, W1],
         "observed": observed,
         "se": error,
@@ -191,4 +201,13 @@ def _as_is(sums: Floats, totals: Floats) -> Floats:
 
 
 def _bin_effects(sums: Floats, totals: Floats) -> Floats:
-    return rates(np.diff(sums, axis=-2))
+    return rates_or_nan(np.diff(sums, axis=-2))
+
+
+def _spread(samples: Floats) -> Floats:
+    """Standard deviation of every column over the replicates on which it is defined."""
+    defined = np.isfinite(samples)
+    count = defined.sum(axis=0)
+    mean = np.where(defined, samples, 0.0).sum(axis=0) / np.maximum(count, 1)
+    square = np.where(defined, (samples - mean) ** 2, 0.0).sum(axis=0)
+    return np.where(count > 1, np.sqrt(square / np.maximum(count - 1, 1)), np.nan)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -12,10 +12,18 @@ from scipy.special import ndtri
 
 from upturn._run import make_seed
 from upturn._target import Target, read_score, read_target
+from upturn.metrics._areas import warn_if_undefined
 from upturn.metrics._at import at_statistic
-from upturn.metrics._conventions import LIFT_COUNTS, autoc_statistic, auuc_statistic, check_target, qini_statistic
-from upturn.metrics._estimate import Estimate, check_level
-from upturn.metrics._frame import Table
+from upturn.metrics._conventions import (
+    LIFT_COUNTS,
+    autoc_statistic,
+    auuc_statistic,
+    check_metric_options,
+    check_target,
+    qini_statistic,
+)
+from upturn.metrics._estimate import Estimate, check_level, warn_user
+from upturn.metrics._frame import NOT_AVAILABLE, Table
 from upturn.metrics._ranked import judge
 from upturn.metrics._statistic import Statistic, Strata, measure, replicate
 
@@ -91,7 +99,7 @@ class Evaluation(Mapping[str, dict[str, Estimate]]):
     def _table(self) -> Table:
         numbers = next(iter(self.values()))
         first = next(iter(numbers))
-        order = sorted(self, key=lambda model: -self[model][first])
+        order = sorted(self, key=lambda model: _falling(self[model][first]))
         columns: dict[str, Any] = {"model": order}
         for name in numbers:
             columns[name] = [_per_thousand(name, self[model][name]) for model in order]
@@ -123,8 +131,17 @@ def _notes(names: list[str]) -> list[str]:
 
 
 def _per_thousand(name: str, value: Estimate) -> str:
+    if np.isnan(value):
+        return NOT_AVAILABLE
     scale = 1 if _in_own_units(name) else 1000
+    if np.isnan(value.se):
+        return f"{scale * float(value):.4g} [{NOT_AVAILABLE}]"
     return f"{scale * float(value):.4g} [{scale * value.low:.4g}, {scale * value.high:.4g}]"
+
+
+def _falling(value: float) -> float:
+    """A key that sorts the largest first, and what is not defined last."""
+    return float("inf") if np.isnan(value) else -float(value)
 
 
 def evaluate(
@@ -188,7 +205,7 @@ def evaluate(
         for m, model in enumerate(scores)
     }
     if len(estimates) > 1:
-        best, second = sorted(range(len(estimates)), key=lambda m: -values[m][0])[:2]
+        best, second = sorted(range(len(estimates)), key=lambda m: _falling(values[m][0]))[:2]
         difference = Estimate(values[best][0] - values[second][0], samples[best][0] - samples[second][0], level)
         models = list(estimates)
         _warn_if_tied(models[best], models[second], names[0], difference, len(target.y))
@@ -255,7 +272,7 @@ def compare(
         y, scores, treatment, [metric], sample_weight, control, interval, n_bootstrap, random_state, n_jobs
     )
     models = list(scores)
-    order = sorted(range(len(models)), key=lambda m: -values[m][0])
+    order = sorted(range(len(models)), key=lambda m: _falling(values[m][0]))
     if baseline is None:
         pairs = list(combinations(order, 2))
     else:
@@ -275,7 +292,7 @@ def compare(
             "p_value": [d.p_value for d in differences],
         },
         title=f"Paired differences in {names[0]} on {len(target.y):,} rows, {level:.0%} intervals",
-        formats={"p_value": lambda p: "<0.0001" if p < 1e-4 else f"{p:.4f}"},
+        formats={"p_value": _p_text},
     )
 
 
@@ -302,9 +319,16 @@ def _judge_all(
     target = read_target(y, treatment, sample_weight, control=control)
     statistics, names = [], []
     for item in metrics:
+        pair = isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[1], Mapping)
+        if not (isinstance(item, str) or pair):
+            raise ValueError(
+                f"metric {item!r}: expected a name, or a name and its options as ('uplift_at', {{'k': 0.1}})"
+            )
         name, options = (item, {}) if isinstance(item, str) else item
         if name not in STATISTICS:
             raise ValueError(f"metric {name!r} is unknown: expected one of {', '.join(STATISTICS)}")
+        check_options(f"metric {name!r}", STATISTICS[name], options)
+        check_metric_options(name, options)
         statistics.append(STATISTICS[name](target, **options))
         names.append(name + "".join(f" {value}" for value in options.values()))
     models = []
@@ -315,26 +339,42 @@ def _judge_all(
             raise type(error)(f"model {model!r}: {error}") from None
     seed = make_seed(random_state)
     values = [[float(value) for value in measure(statistics, model)] for model in models]
+    for statistic, column in zip(statistics, zip(*values, strict=True), strict=True):
+        warn_if_undefined(statistic, *column)
     samples = replicate(statistics, models, Strata.of_arms(target), seed=seed, n_bootstrap=n_bootstrap, n_jobs=n_jobs)
     return target, names, values, samples
 
 
 def _warn_if_tied(best: str, second: str, metric: str, difference: Estimate, n: int) -> None:
     """Say so when the interval of the difference of the two best models contains 0."""
-    if difference.low > 0 or difference.high < 0:
-        return
-    if float(difference) == 0:
+    if difference.low > 0 or difference.high < 0 or np.isnan(difference):
+        return  # told apart; or not defined, which was said already
+    if np.isnan(difference.se):
+        advice = "the difference has no standard error"
+    elif float(difference) == 0:
         advice = "they rank these rows alike"
     else:
         z = float(ndtri(0.5 + difference.level / 2))
         needed = n * (z * difference.se / difference) ** 2
         advice = f"if the difference is real, about {_round(needed):,} rows like these would show it"
-    warnings.warn(
+    warn_user(
         f"the sample is too small to rank {best!r} and {second!r} by {metric}: {n:,} rows give a difference of "
         f"{float(difference):.3g} with a {difference.level:.0%} interval from {difference.low:.3g} to {difference.high:.3g}; {advice}",
         RankingWarning,
-        stacklevel=3,
     )
+
+
+def check_options(what: str, function: Callable[..., Any], options: Mapping[str, Any], *hidden: str) -> None:
+    """Refuse options a metric does not have, naming those it has; ``hidden`` are parameters that are no options here."""
+    known = [name for name in list(inspect.signature(function).parameters)[1:] if name not in hidden]
+    strange = [name for name in options if name not in known]
+    if strange:
+        has = f"its options are {', '.join(known)}" if known else "it has none"
+        raise ValueError(f"{what} has no option {strange[0]!r}: {has}")
+
+
+def _p_text(p: float) -> str:
+    return NOT_AVAILABLE if np.isnan(p) else "<0.0001" if p < 1e-4 else f"{p:.4f}"
 
 
 def _round(x: float) -> int:

@@ -5,8 +5,8 @@ Totals are W_0, S_0, W_1, S_1: weight and weighted outcome of control and of the
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,10 +26,21 @@ def ratio(a: Floats, b: Floats) -> Floats:
     return np.divide(a, b, out=np.zeros(np.broadcast(a, b).shape), where=np.asarray(b) > 0)
 
 
+def ratio_or_nan(a: Floats, b: Floats) -> Floats:
+    """Divide, giving NaN where b is 0: there is no such number."""
+    return np.asarray(np.divide(a, b, out=np.full(np.broadcast(a, b).shape, np.nan), where=np.asarray(b) != 0))
+
+
 def rates(sums: Floats) -> Floats:
     """Outcome rate of the arm minus that of control, from rows of the table of running sums."""
     w0, s0, w1, s1 = np.moveaxis(sums, -1, 0)
     return np.asarray(ratio(s1, w1) - ratio(s0, w0))
+
+
+def rates_or_nan(sums: Floats) -> Floats:
+    """The same, NaN where one of the two has no rows."""
+    w0, s0, w1, s1 = np.moveaxis(sums, -1, 0)
+    return ratio_or_nan(s1, w1) - ratio_or_nan(s0, w0)
 
 
 def total_gain(totals: Floats) -> Floats:
@@ -38,9 +49,9 @@ def total_gain(totals: Floats) -> Floats:
 
 
 def radcliffe(totals: Floats) -> Floats:
-    """Q(n) = S_1 - S_0 W_1 / W_0."""
+    """Q(n) = S_1 - S_0 W_1 / W_0, exactly 0 where the rates are equal."""
     w0, s0, w1, s1 = np.moveaxis(totals, -1, 0)
-    return np.asarray(s1 - s0 * ratio(w1, w0))
+    return np.asarray(np.where((w0 > 0) & (w0 * s1 == s0 * w1), 0.0, s1 - s0 * ratio(w1, w0)))
 
 
 # --------------------------------------------------------------------------------------------- areas
@@ -93,12 +104,12 @@ def _sklift_auuc(sums: Floats, totals: Floats) -> Floats:
         _perfect_area(totals, [*first, treated_failure, control_success], total_gain),
     )
     n = w0 + w1
-    return np.asarray((sums[..., 0] - n * total_gain(totals)) / 2 / perfect)
+    return ratio_or_nan((sums[..., 0] - n * total_gain(totals)) / 2, perfect)
 
 
 def _causalml_auuc(sums: Floats, totals: Floats) -> Floats:
     n = totals[..., 0] + totals[..., 2]
-    return np.asarray(sums[..., 0] / (n + 1) / np.abs(total_gain(totals)))
+    return ratio_or_nan(sums[..., 0] / (n + 1), np.abs(total_gain(totals)))
 
 
 # --------------------------------------------------------------------------------------------- qini and autoc
@@ -126,15 +137,15 @@ def _sklift_qini(negative_effect: bool) -> Callable[[Floats, Floats], Floats]:
             groups = [(zero, zero, s1, s1), (w0 - s0, zero, w1 - s1, zero), (s0, s0, zero, zero)]
             perfect = _perfect_area(totals, groups, radcliffe)
         else:
-            perfect = np.asarray(end * end / 2 + end * (n - end) - n * end / 2)
-        return np.asarray((sums[..., 0] - n * end) / 2 / perfect)
+            perfect = np.where(end > 0, end * end / 2 + end * (n - end) - n * end / 2, 0.0)
+        return ratio_or_nan((sums[..., 0] - n * end) / 2, perfect)
 
     return finish
 
 
 def _causalml_qini(sums: Floats, totals: Floats) -> Floats:
     n, end = totals[..., 0] + totals[..., 2], radcliffe(totals)
-    return np.asarray((sums[..., 0] / (n + 1) - end / 2) / np.abs(end))
+    return ratio_or_nan(sums[..., 0] / (n + 1) - end / 2, np.abs(end))
 
 
 def _weighted_toc(sums: Floats, totals: Floats) -> Floats:
@@ -147,11 +158,17 @@ def _arm_times_area(sums: Floats, totals: Floats) -> Floats:
 
 # --------------------------------------------------------------------------------------------- by name
 
+_ADVICE = "leave the convention out for a number that is not divided by anything of the sort"
+_NO_EFFECT = f"causalml divides by the average effect, which is 0 in this sample; {_ADVICE}"
+_NO_PERFECT = f"scikit-uplift divides by the area of a perfect curve over its diagonal, which is 0 here; {_ADVICE}"
+_NO_GAIN = (
+    f"scikit-uplift's negative_effect=False needs an average effect above 0, which this sample has not; {_ADVICE}"
+)
 _AUUC: dict[tuple[str, Convention | None], Statistic] = {
     ("separate", None): Statistic(_over_diagonals, areas.LIFTS),
     ("joint", None): Statistic(_gain_over_diagonal, areas.GAIN),
-    ("joint", "sklift"): Statistic(_sklift_auuc, areas.GAIN),
-    ("joint", "causalml"): Statistic(_causalml_auuc, areas.GAIN_SUM),
+    ("joint", "sklift"): Statistic(_sklift_auuc, areas.GAIN, undefined=_NO_PERFECT),
+    ("joint", "causalml"): Statistic(_causalml_auuc, areas.GAIN_SUM, undefined=_NO_EFFECT),
     ("separate", "criteo"): Statistic(_under_lifts, areas.LIFTS),
     ("separate", "libuplift"): Statistic(_over_diagonals, areas.LIFTS),
     ("joint", "libuplift"): Statistic(_balanced, areas.BALANCED),
@@ -159,8 +176,8 @@ _AUUC: dict[tuple[str, Convention | None], Statistic] = {
 _QINI: dict[Convention | None, Statistic] = {
     None: Statistic(_deviation_area, areas.DEVIATION, scheme="half"),
     "grf": Statistic(_deviation_mean, areas.DEVIATION, scheme="half"),
-    "sklift": Statistic(_sklift_qini(True), areas.RADCLIFFE),
-    "causalml": Statistic(_causalml_qini, areas.RADCLIFFE_SUM),
+    "sklift": Statistic(_sklift_qini(True), areas.RADCLIFFE, undefined=_NO_PERFECT),
+    "causalml": Statistic(_causalml_qini, areas.RADCLIFFE_SUM, undefined=_NO_EFFECT),
     "libuplift": Statistic(_arm_times_area, areas.LIFTS),
 }
 _AUTOC: dict[Convention | None, Statistic] = {
@@ -173,8 +190,7 @@ LIFT_COUNTS = Statistic(_lift_counts, areas.LIFTS)
 
 def auuc_statistic(ranking: Ranking | None, convention: Convention | None) -> Statistic:
     """AUUC by ranking and convention; a convention that knows one ranking only brings its own."""
-    if ranking not in ("separate", "joint", None):
-        raise ValueError(f"ranking={ranking!r}: expected 'separate' (each arm ranked by itself) or 'joint'")
+    check_ranking(ranking)
     known: list[Convention | None] = list(dict.fromkeys(name for _, name in _AUUC))
     check_convention(convention, known, "auuc")
     if ranking is None:
@@ -193,7 +209,7 @@ def qini_statistic(convention: Convention | None, negative_effect: bool = True) 
             raise ValueError(
                 "negative_effect=False belongs to convention='sklift' alone, whose perfect curve it changes"
             )
-        return Statistic(_sklift_qini(False), areas.RADCLIFFE)
+        return Statistic(_sklift_qini(False), areas.RADCLIFFE, undefined=_NO_GAIN)
     return _QINI[convention]
 
 
@@ -201,6 +217,26 @@ def autoc_statistic(convention: Convention | None) -> Statistic:
     """AUTOC by convention."""
     check_convention(convention, list(_AUTOC), "autoc")
     return _AUTOC[convention]
+
+
+def check_metric_options(metric: str, options: Mapping[str, Any]) -> None:
+    """Refuse a convention or ranking that a metric does not have, before there are any data."""
+    ranking, convention = options.get("ranking"), options.get("convention")
+    if metric == "auuc":
+        auuc_statistic(ranking, convention)
+    elif metric == "qini":
+        qini_statistic(convention, options.get("negative_effect", True))
+    elif metric == "autoc":
+        autoc_statistic(convention)
+    elif metric == "uplift_at":
+        check_ranking(ranking)
+        check_convention(convention, [None, "sklift"], "uplift_at")
+
+
+def check_ranking(ranking: Ranking | None) -> None:
+    """Refuse a ranking there is not."""
+    if ranking not in ("separate", "joint", None):
+        raise ValueError(f"ranking={ranking!r}: expected 'separate' (each arm ranked by itself) or 'joint'")
 
 
 def check_convention(convention: Convention | None, known: list[Convention | None], metric: str) -> None:

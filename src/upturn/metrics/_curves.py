@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
 from upturn._run import make_seed
-from upturn.kernels.ranking import S0, S1, W0, W1, gain_curve
-from upturn.metrics._conventions import Convention, Ranking, check_convention, check_target, rates, ratio
+from upturn.kernels.ranking import S0, S1, W0, W1, gain_curve, separate_curve
+from upturn.metrics._conventions import Convention, Ranking, check_convention, check_ranking, check_target, rates, ratio
 from upturn.metrics._estimate import check_level
 from upturn.metrics._gate import read_group
 from upturn.metrics._ranked import Floats, Judged, Ranked, rank, rank_one_group, read_one_arm
@@ -34,6 +34,8 @@ class Curve:
         A band of pointwise intervals, when one was asked for.
     level : float or None
         Its confidence level.
+    random : (float, float) or None
+        Heights of the line of random targeting at shares 0 and 1, where they are not the ends of the curve itself.
     """
 
     x: Floats
@@ -41,6 +43,7 @@ class Curve:
     low: Floats | None = None
     high: Floats | None = None
     level: float | None = None
+    random: tuple[float, float] | None = None
 
     def __iter__(self) -> Iterator[Floats]:
         return iter((self.x, self.y))
@@ -126,8 +129,7 @@ def uplift_curve(
     >>> x, u
     (array([0. , 0.5, 1. ]), array([0. , 0.5, 0. ]))
     """
-    if ranking not in ("separate", "joint", None):
-        raise ValueError(f"ranking={ranking!r}: expected 'separate' (each arm ranked by itself) or 'joint'")
+    check_ranking(ranking)
     check_convention(convention, [None, "sklift", "causalml", "criteo", "libuplift"], "uplift_curve")
     joint = ranking == "joint" or convention in ("sklift", "causalml")
     level = None if interval is None else check_level(interval)
@@ -147,7 +149,16 @@ def uplift_curve(
     return banded(curve, statistic, ranked, Strata.of_arms(target), level, n_bootstrap, random_state, n_jobs)
 
 
-def lift_curve(y: Any, score: Any, *, sample_weight: Any = None) -> Curve:
+def lift_curve(
+    y: Any,
+    score: Any,
+    *,
+    sample_weight: Any = None,
+    interval: float | None = None,
+    n_bootstrap: int = 200,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Curve:
     r"""The lift curve of one group, in counts: successes among its best-scored share.
 
     Parameters
@@ -158,6 +169,8 @@ def lift_curve(y: Any, score: Any, *, sample_weight: Any = None) -> Curve:
         Their score, larger meaning a success is more likely.
     sample_weight : array-like of shape (n,), optional
         Weights.
+    interval, n_bootstrap, random_state, n_jobs
+        A band, as in :func:`uplift_curve`.
 
     Returns
     -------
@@ -174,10 +187,15 @@ def lift_curve(y: Any, score: Any, *, sample_weight: Any = None) -> Curve:
     >>> lift_curve([1, 1, 0, 0], [4, 3, 2, 1]).y
     array([0., 1., 2., 2., 2.])
     """
+    level = None if interval is None else check_level(interval)
     values, scores, weight = read_group(y, score, sample_weight)
-    table = rank_one_group(values, scores, weight).table
-    x, height = _lift_curve(table, W1, S1)
-    return Curve(x, height * table[-1, W1])
+    ranked = rank_one_group(values, scores, weight)
+    table = ranked.table
+    curve = Curve(table[:, W1] / table[-1, W1], table[:, S1].copy())
+    if level is None:
+        return curve
+    statistic, strata = Statistic(lambda sums, totals: sums[..., S1], shares=GRID), Strata.one(values, weight)
+    return banded(curve, statistic, ranked, strata, level, n_bootstrap, random_state, n_jobs)
 
 
 def average_curves(curves: Sequence[Curve], grid: Any = 101, *, level: float | None = None) -> Curve:
@@ -237,10 +255,9 @@ def curve_of(ranked: Ranked, ranking: Ranking, convention: Convention | None = N
                 table[:, S1] / totals[W1] - table[:, S0] / totals[W0],
             )
         return Curve(population / population[-1], height)
-    x1, lift1 = _lift_curve(table, W1, S1)
-    x0, lift0 = _lift_curve(table, W0, S0)
-    x = np.union1d(x0, x1)
-    return Curve(x, np.interp(x, x1, lift1) - np.interp(x, x0, lift0))
+    x, height = np.empty(2 * len(table)), np.empty(2 * len(table))
+    points = separate_curve(table, x, height)
+    return Curve(x[:points].copy(), height[:points].copy())
 
 
 def person_by_person(population: Floats, height: Floats, ready: Any, *, head_of_rates: bool) -> Curve:
@@ -271,9 +288,13 @@ def banded(
     judged, seed = Judged([ranked], np.ones(1)), make_seed(random_state)
     samples = replicate([statistic], [judged], strata, seed=seed, n_bootstrap=n_bootstrap, n_jobs=n_jobs)[0][0]
     assert statistic.shares is not None
-    error = np.interp(curve.x, statistic.shares, samples.std(axis=0, ddof=1))
-    reach = float(ndtri(0.5 + level / 2)) * error
-    return Curve(curve.x, curve.y, curve.y - reach, curve.y + reach, level)
+    return with_band(curve, samples, statistic.shares, level)
+
+
+def with_band(curve: Curve, samples: Floats, shares: Floats, level: float) -> Curve:
+    """The curve with a band from replicates of its heights at some shares."""
+    reach = float(ndtri(0.5 + level / 2)) * np.interp(curve.x, shares, samples.std(axis=0, ddof=1))
+    return replace(curve, low=curve.y - reach, high=curve.y + reach, level=level)
 
 
 def _separate_heights(sums: Floats, totals: Floats) -> Floats:
@@ -284,10 +305,3 @@ def _separate_heights(sums: Floats, totals: Floats) -> Floats:
 def _joint_heights(sums: Floats, totals: Floats) -> Floats:
     share = (sums[..., W0] + sums[..., W1]) / (totals[..., None, W0] + totals[..., None, W1])
     return np.asarray(rates(sums) * share)
-
-
-def _lift_curve(table: Floats, w: int, s: int) -> tuple[Floats, Floats]:
-    weight, total = table[:, w], table[-1, w]
-    # Scores that only the other arm has leave this one alone.
-    moves = np.concatenate(([True], weight[1:] > weight[:-1]))
-    return weight[moves] / total, table[moves, s] / total

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from upturn._run import make_seed
 from upturn._target import Target, read_target
 from upturn.kernels.ranking import S1, W1
-from upturn.metrics._curves import GRID, Curve
+from upturn.metrics._conventions import ratio
+from upturn.metrics._curves import GRID, Curve, with_band
 from upturn.metrics._estimate import Estimate, check_level, metric
 from upturn.metrics._gate import read_propensity, read_recommended, read_response
-from upturn.metrics._ranked import Floats, Judged, rank_one_group, read_ranked
+from upturn.metrics._ranked import Floats, Judged, arm_shares, rank_one_group, read_ranked
+from upturn.metrics._robust import robust_effects, robust_values
 from upturn.metrics._statistic import Statistic, Strata, replicate, replicate_means
 
 
@@ -72,25 +73,22 @@ def effect_scores(
 
 def dr_effects(target: Target, propensity: Any, response: Any) -> Floats:
     """Effect scores of gated arguments, a column per arm."""
-    values = _dr_values(target, propensity, response)
-    return np.asfortranarray(values[:, 1:] - values[:, :1])
+    return robust_effects(target.y, target.arm, _responses(target, response), read_propensity(propensity, target))
 
 
-def _dr_values(target: Target, propensity: Any, response: Any) -> Floats:
-    """Doubly robust reading of every row's outcome under every arm, (n, 1 + K)."""
-    chance = read_propensity(propensity, target)
-    values = _mean_responses(target) if response is None else read_response(response, target).copy()
-    rows = np.arange(len(target.y))
-    given = np.broadcast_to(chance, (len(rows), chance.shape[1]))[rows, target.arm]
-    values[rows, target.arm] += (target.y - values[rows, target.arm]) / given
-    return values
-
-
-def _mean_responses(target: Target) -> Floats:
+def _responses(target: Target, response: Any) -> Floats:
+    """Expected outcomes, of every row if they were given, else one row with the arms' means."""
+    if response is not None:
+        return read_response(response, target)
     weight = np.ones(len(target.y)) if target.weight is None else target.weight
     sums = np.bincount(target.arm, weights=weight * target.y, minlength=target.n_arms + 1)
     sizes = np.bincount(target.arm, weights=weight, minlength=target.n_arms + 1)
-    return np.tile(sums / sizes, (len(target.y), 1))
+    return np.asarray(sums / sizes)[None, :]
+
+
+def _no_responses(target: Target) -> Floats:
+    """An outcome model that says 0, which makes a doubly robust value one of plain inverse propensity."""
+    return np.zeros((1, target.n_arms + 1))
 
 
 @metric
@@ -141,19 +139,10 @@ def expected_response(
     >>> expected_response([1, 0, 0, 1], [1, 1, 0, 0], [1, 0, 1, 0])
     1.0
     """
-    return _value(
-        y,
-        recommended,
-        treatment,
-        propensity,
-        "ipw",
-        sample_weight,
-        control,
-        interval,
-        n_bootstrap,
-        random_state,
-        n_jobs,
-    )
+    level = None if interval is None else check_level(interval)
+    target = read_target(y, treatment, sample_weight, control=control)
+    values = _values(target, recommended, propensity, _no_responses(target))
+    return _mean_value(target, values, level, n_bootstrap, random_state, n_jobs)
 
 
 @metric
@@ -203,40 +192,21 @@ def policy_value(
     >>> policy_value([1, 0, 0, 1], [1, 1, 0, 0], [1, 0, 1, 0])
     1.0
     """
-    return _value(
-        y,
-        recommended,
-        treatment,
-        propensity,
-        response,
-        sample_weight,
-        control,
-        interval,
-        n_bootstrap,
-        random_state,
-        n_jobs,
-    )
-
-
-def _value(
-    y: Any,
-    recommended: Any,
-    treatment: Any,
-    propensity: Any,
-    response: Any,
-    sample_weight: Any,
-    control: Any,
-    interval: float | None,
-    n_bootstrap: int,
-    random_state: Any,
-    n_jobs: int | None,
-) -> float:
     level = None if interval is None else check_level(interval)
     target = read_target(y, treatment, sample_weight, control=control)
+    values = _values(target, recommended, propensity, _responses(target, response))
+    return _mean_value(target, values, level, n_bootstrap, random_state, n_jobs)
+
+
+def _values(target: Target, recommended: Any, propensity: Any, response: Floats) -> Floats:
+    """The value of every row under the arm recommended for it."""
     codes = read_recommended(recommended, target)
-    if isinstance(response, str):  # plain inverse propensity: the doubly robust value of an outcome model that says 0
-        response = np.zeros((len(target.y), target.n_arms + 1))
-    values = _dr_values(target, propensity, response)[np.arange(len(codes)), codes]
+    return robust_values(target.y, target.arm, codes, response, read_propensity(propensity, target))
+
+
+def _mean_value(
+    target: Target, values: Floats, level: float | None, n_bootstrap: int, random_state: Any, n_jobs: int | None
+) -> float:
     mean = float(np.average(values, weights=target.weight))
     if level is None:
         return mean
@@ -260,12 +230,15 @@ def modified_uplift_curve(
 ) -> Curve:
     r"""The mean outcome when only a share of the people is treated, each with the arm that is best for them.
 
-    Rows are ranked by the largest of their scores. At share x, the top x get the arm of that score and the rest control:
+    Rows are ranked by the largest of their scores. At share x, the top x get the arm of that score and the rest control
+    (arms that tie share the row in proportion to their sizes):
 
     .. math:: \frac1n \Big( \sum_{\text{top } x} \frac{y_i}{p_{t_i}} 1[t_i = \text{best}_i]
               + \sum_{\text{rest}} \frac{y_i}{p_0} 1[t_i = 0] \Big)
 
     It starts at the mean outcome of control, and its height at 1 is the :func:`expected_response` of treating everybody.
+    Random targeting is the straight line from the mean outcome of control to that of arms drawn at random in proportion to
+    their sizes, ``curve.random``; a constant score gives exactly that line.
 
     Parameters
     ----------
@@ -298,26 +271,42 @@ def modified_uplift_curve(
     """
     level = None if interval is None else check_level(interval)
     target, scores = read_ranked(y, score, treatment, sample_weight, control)
-    zero = np.zeros((len(target.y), target.n_arms + 1))
-    values = _dr_values(target, propensity, zero if response is None else response)
-    best = scores.argmax(axis=1)
-    rows = np.arange(len(best))
-    gain = values[rows, best + 1] - values[:, 0]
-    ranked = rank_one_group(gain, scores[rows, best], target.weight)
-    base = float(np.average(values[:, 0], weights=target.weight))
+    chance = read_propensity(propensity, target)
+    mu = _no_responses(target) if response is None else read_response(response, target)
+    untreated = robust_values(target.y, target.arm, 0, mu, chance)
+    best, treated, at_random = _best_arms(target, scores, mu, chance)
+    gain = treated - untreated
+    ranked = rank_one_group(gain, best, target.weight)
+    base = float(np.average(untreated, weights=target.weight))
     table = ranked.table
-    curve = Curve(table[:, W1] / table[-1, W1], base + table[:, S1] / table[-1, W1])
+    curve = Curve(table[:, W1] / table[-1, W1], base + table[:, S1] / table[-1, W1], random=(base, at_random))
     if level is None:
         return curve
     # A height is the mean of control's value over everybody plus that of the gain over the top: the same replicates of
     # both, added.
     options: dict[str, Any] = {"seed": make_seed(random_state), "n_bootstrap": n_bootstrap, "n_jobs": n_jobs}
-    bases = replicate_means(Strata.of_values(target, values[:, 0]), **options)
+    bases = replicate_means(Strata.of_values(target, untreated), **options)
     statistic, judged = Statistic(_gain_heights, shares=GRID), Judged([ranked], np.ones(1))
     gains = replicate([statistic], [judged], Strata.of_values(target, gain), **options)[0][0]
-    error = np.interp(curve.x, GRID, (bases[:, None] + gains).std(axis=0, ddof=1))
-    reach = float(ndtri(0.5 + level / 2)) * error
-    return Curve(curve.x, curve.y, curve.y - reach, curve.y + reach, level)
+    return with_band(curve, bases[:, None] + gains, GRID, level)
+
+
+def _best_arms(target: Target, scores: Floats, mu: Floats, chance: Floats) -> tuple[Floats, Floats, float]:
+    """Every row's best score, its value under the arm of that score, and the mean value of arms drawn by their shares.
+
+    Arms that share a row's best score share the row, in proportion to their sizes.
+    """
+    shares, best = arm_shares(target), scores.max(axis=1)
+    treated, claims, at_random = np.zeros(len(best)), np.zeros(len(best)), 0.0
+    for k, share in enumerate(shares.tolist()):
+        values = robust_values(target.y, target.arm, k + 1, mu, chance)
+        at_random += share * float(np.average(values, weights=target.weight))
+        if len(shares) == 1:
+            return best, values, at_random
+        claim = share * (scores[:, k] == best)
+        claims += claim
+        treated += (values - treated) * ratio(claim, claims)
+    return best, treated, at_random
 
 
 def _gain_heights(sums: Floats, totals: Floats) -> Floats:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+NOT_AVAILABLE = "n/a"  # how a number that is not defined is printed
+
 
 def as_frame(columns: Mapping[str, Any]) -> Any:
     """A pandas frame; pandas is only needed here."""
@@ -32,7 +34,7 @@ class Table:
     notes : sequence of str
         Lines below.
     formats : mapping from name to callable
-        How to print a column's values; numbers are otherwise printed with four significant digits.
+        How to print a column's values; numbers are otherwise printed with four significant digits, NaN as "n/a".
     """
 
     def __init__(
@@ -73,7 +75,9 @@ class Table:
     def _text(self, name: str, value: Any) -> str:
         if name in self._formats:
             return str(self._formats[name](value))
-        return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
+        if isinstance(value, float | np.floating):
+            return NOT_AVAILABLE if np.isnan(value) else f"{value:.4g}"
+        return str(value)
 
     def __repr__(self) -> str:
         header, rows, right = self._cells()

@@ -8,16 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._target import Target, _read_labels, _read_outcome, _read_weight, _same_length, is_missing, read_score
+from upturn._columns import check_same_length, is_missing, read_outcome, read_weight
+from upturn._target import Target, is_packed, read_labels, read_score
 from upturn.metrics._ranked import Floats
 
 
 def read_group(y: Any, score: Any, sample_weight: Any) -> tuple[Floats, Floats, Floats | None]:
     """Outcome, score and weight of one group."""
-    values = _read_outcome(y)
-    weight = None if sample_weight is None else _read_weight(sample_weight)
+    if is_packed(y):
+        raise ValueError(
+            "y is a packed target and this judges one group: pass the outcomes of the rows of one arm, as y[treatment == arm]"
+        )
+    values = read_outcome(y)
+    weight = None if sample_weight is None else read_weight(sample_weight)
     if weight is not None:
-        _same_length({"y": values, "sample_weight": weight})
+        check_same_length({"y": values, "sample_weight": weight})
         if not weight.any():
             raise ValueError("sample_weight is 0 for every row: some weight must be positive")
     return values, read_score(score, len(values), 1)[:, 0], weight
@@ -25,8 +30,8 @@ def read_group(y: Any, score: Any, sample_weight: Any) -> tuple[Floats, Floats, 
 
 def read_recommended(recommended: Any, target: Target) -> NDArray[np.intp]:
     """Recommended labels as arm codes."""
-    labels = _read_labels(recommended)
-    _same_length({"y": target.y, "recommended": labels})
+    labels = read_labels(recommended, "recommended")
+    check_same_length({"y": target.y, "recommended": labels})
     arms = target.labels
     if labels.dtype.kind == "O":  # labels of several kinds, which can be told apart but not sorted
         positions: dict[Any, int] = {}

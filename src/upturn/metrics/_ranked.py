@@ -21,7 +21,7 @@ NONE = np.empty(0)  # weights that are 1 everywhere
 
 @dataclass(frozen=True)
 class Ranked:
-    """Rows of control and one arm, from the highest score to the lowest.
+    """Rows of control and one arm that have weight, from the highest score to the lowest.
 
     ``order`` holds row numbers of the whole experiment, ``side`` is 0 in control and 1 in the arm, ``weight`` is empty
     for unweighted data, and ``last`` marks the last row of every tie. ``strata`` are the two arm codes behind the sides.
@@ -75,6 +75,9 @@ def _ranked(
     strata: tuple[int, int],
 ) -> Ranked:
     heavy = NONE if weight is None else weight
+    if not heavy.all():
+        counted = np.flatnonzero(heavy) if rows is None else rows[heavy[rows] > 0]
+        rows = counted.astype(np.uint32)
     if rows is None:
         order, last = argsort_descending(np.ascontiguousarray(score))
     else:

@@ -215,7 +215,7 @@ def _rate(
     only_effects(convention)
     effects, seed = dr_effects(target, propensity, response), make_seed(random_state)
     value, samples = 0.0, np.zeros(n_bootstrap)
-    for k, share in enumerate(arm_shares(target)):
+    for k, share in enumerate(arm_shares(target).tolist()):
         judged = judge_one_group(effects[:, k], scores[:, k], target.weight)
         value += share * float(measure([statistic], judged)[0])
         if level is not None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from upturn.kernels.areas import deviation_curve
 from upturn.kernels.ranking import S0, S1, W0, W1
 from upturn.metrics._conventions import Convention, check_convention, check_target, rates, ratio
 from upturn.metrics._curves import GRID, Curve, banded, curve_of, person_by_person
@@ -73,8 +74,10 @@ def qini_curve(
         x, u = curve_of(ranked, "separate")
         curve = Curve(x, u * table[-1, W1])
     else:
-        share = population / population[-1]
-        curve = Curve(share, _deviation(table, table[-1]) + share * rates(table[-1]))
+        share, height = population / population[-1], np.empty(len(table))
+        deviation_curve(table, height)
+        height += share * rates(table[-1])
+        curve = Curve(share, height)
     if interval is None:
         return curve
     if convention not in (None, "grf"):
@@ -136,10 +139,13 @@ def toc_curve(
     else:
         population = table[:, W0] + table[:, W1]
         share = population / population[-1]
+        deviation = np.empty(len(table))
+        deviation_curve(table, deviation)
         # Within a tie the curve is a hyperbola, so a wide one gets points of its own.
-        x = np.union1d(share, np.linspace(0, 1, 201))
-        x[-1] = 1.0
-        height = np.interp(x, share, _deviation(table, table[-1]))
+        extra = np.linspace(0, 1, 201)[1:-1]
+        place = np.searchsorted(share, extra)
+        extra, place = extra[share[place] != extra], place[share[place] != extra]
+        x, height = np.insert(share, place, extra), np.insert(deviation, place, np.interp(extra, share, deviation))
         height[1:] /= x[1:]
         height[0], height[-1] = height[1], 0.0
         curve = Curve(x, height)

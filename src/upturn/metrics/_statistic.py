@@ -18,12 +18,13 @@ from upturn._run import run_parallel
 from upturn._target import Target
 from upturn.kernels.areas import fold_ranking, read_arm_shares, read_shares
 from upturn.kernels.resampling import BOOTSTRAP, HALF, draw_replicate
-from upturn.metrics._estimate import check_replicates, rows_by_stratum
+from upturn.metrics._estimate import SmallSampleWarning, check_replicates, rows_by_stratum, warn_user
 from upturn.metrics._ranked import NONE, Floats, Judged, Ranked
 
 Scheme = Literal["bootstrap", "half"]
 
 _NO_SLOT, _NO_COUNT = np.empty(0, np.uint32), np.empty(0, np.uint8)
+_FEW = 10  # rows of an arm, below which an interval comes with a warning
 _BLOCK = 25  # replicates a thread makes in one go; fixed, so that the result does not depend on the number of threads
 
 
@@ -44,6 +45,8 @@ class Statistic:
         Whether they are shares of each arm or of everybody.
     scheme : {"bootstrap", "half"}
         How its replicates are drawn.
+    undefined : str
+        Why the number can be NaN, where it can: what a formula divides by that may be 0.
     """
 
     finish: Callable[[Floats, Floats], Floats]
@@ -51,42 +54,63 @@ class Statistic:
     shares: Floats | None = None
     by_arm: bool = False
     scheme: Scheme = "bootstrap"
+    undefined: str = ""
 
 
 @dataclass(frozen=True)
 class Strata:
-    """Rows listed stratum by stratum, from which replicates are drawn; ``starts`` says where each stratum begins."""
+    """Rows with weight listed stratum by stratum, from which replicates are drawn.
+
+    ``starts`` says where each stratum begins, ``names`` what an error calls it, and ``size`` is the number of all rows.
+    """
 
     rows: NDArray[np.uint32]
     starts: NDArray[np.int64]
     y: Floats
     weight: Floats
+    names: Sequence[str]
+    size: int
 
     @classmethod
     def of_arms(cls, target: Target) -> Strata:
         """One stratum per arm."""
-        return cls._of(target.arm, target.n_arms + 1, target.y, target.weight)
+        return cls.of_values(target, target.y)
 
     @classmethod
     def of_values(cls, target: Target, values: Floats) -> Strata:
         """One stratum per arm, with values of the rows in place of their outcome."""
-        return cls._of(target.arm, target.n_arms + 1, values, target.weight)
+        return cls._of(target.arm, [f"arm {label!r}" for label in target.labels], values, target.weight)
 
     @classmethod
     def one(cls, y: Floats, weight: Floats | None) -> Strata:
         """All rows together."""
-        return cls._of(np.zeros(len(y), np.uint8), 1, y, weight)
+        return cls._of(np.zeros(len(y), np.uint8), ["the group"], y, weight)
 
     @classmethod
-    def _of(cls, codes: NDArray[np.uint8], n: int, y: Floats, weight: Floats | None) -> Strata:
-        rows, starts = rows_by_stratum(codes, n)
-        return cls(rows, starts, y[rows], NONE if weight is None else weight[rows])
+    def _of(cls, codes: NDArray[np.uint8], names: Sequence[str], y: Floats, weight: Floats | None) -> Strata:
+        rows, starts = rows_by_stratum(codes, len(names), weight)
+        return cls(rows, starts, y[rows], NONE if weight is None else weight[rows], names, len(y))
 
     def slots(self, ranked: Ranked) -> NDArray[np.uint32]:
         """Where each row of a ranking is listed."""
-        slot = np.empty(len(self.rows), np.uint32)
+        slot = np.empty(self.size, np.uint32)
         slot[self.rows] = np.arange(len(self.rows), dtype=np.uint32)
         return slot[ranked.order]
+
+    def warn_if_few(self) -> None:
+        """Say so when a stratum has too few rows, or its weight lies on too few, for the spread of its replicates to mean much."""
+        few = []
+        for name, start, stop in zip(self.names, self.starts[:-1], self.starts[1:], strict=True):
+            weight = self.weight[start:stop]
+            rows = float(weight.sum() ** 2 / (weight @ weight)) if len(weight) else float(stop - start)
+            if rows < _FEW:
+                worth = f" (weights worth {rows:.1f})" if len(weight) else ""
+                few.append(f"{name} has {stop - start:,} row(s){worth}")
+        if few:
+            warn_user(
+                f"{', '.join(few)}: a standard error and an interval from fewer than {_FEW} say little, and are too narrow",
+                SmallSampleWarning,
+            )
 
 
 def _gather(
@@ -135,6 +159,7 @@ def replicate(
 ) -> list[list[Floats]]:
     """``result[model][statistic]``: the statistic on every replicate, first axis, the same replicates for all."""
     check_replicates(n_bootstrap)
+    strata.warn_if_few()
     slots = [[strata.slots(ranked) for ranked in model.rankings] for model in models]
     result: list[list[Any]] = [[None] * len(statistics) for _ in models]
     for scheme, code in (("bootstrap", BOOTSTRAP), ("half", HALF)):
@@ -183,6 +208,7 @@ def _pick(totals: Floats, ranked: Ranked) -> Floats:
 def replicate_means(strata: Strata, *, seed: np.uint64, n_bootstrap: int, n_jobs: int | None = None) -> Floats:
     """The weighted mean of the strata's values on every bootstrap replicate."""
     check_replicates(n_bootstrap)
+    strata.warn_if_few()
 
     def block(first: int) -> list[float]:
         counts, totals, means = np.empty(len(strata.rows), np.uint8), np.empty((len(strata.starts) - 1, 2)), []

@@ -103,36 +103,43 @@ class ModelComparison(Mapping[str, Floats]):
         """One row per model: mean and sd over splits, and the paired difference from the reference.
 
         ``mark`` is ``*`` where the mean difference is larger than one standard deviation of the difference over splits
-        and ``**`` where it is larger than two, as in Table 6.4.1 of Zaniewicz (2018). ``wins`` counts the splits on which
+        and ``**`` where it is larger than two, as in Table 6.4.1 of Zaniewicz (2018), which leaves open whether the standard
+        deviation is that of the difference or of the areas. ``wins`` counts the splits on which
         the model beat the reference. ``p_signed_rank`` is the exact Wilcoxon test over splits. Splits share rows, which
         makes it too sure when they overlap; ``p_corrected`` is the t-test corrected for that (Nadeau and Bengio, 2003).
+        Splits on which a score is not defined (NaN) are left out, for all models.
         """
-        base = self[self.reference]
+        defined = np.isfinite(np.array(list(self.values()))).all(axis=0)
+        base = self[self.reference][defined]
         columns: dict[str, list[Any]] = {
             name: [] for name in ("model", "mean", "sd", "difference", "mark", "wins", "p_signed_rank", "p_corrected")
         }
-        for model, scores in self.items():
-            d = scores - base
-            mean, sd, n = float(d.mean()), float(d.std(ddof=1)) if len(d) > 1 else np.nan, len(d)
+        for model, all_scores in self.items():
+            scores = all_scores[defined]
+            d, n = scores - base, len(base)
+            mean, sd = float(d.mean()) if n else np.nan, float(d.std(ddof=1)) if n > 1 else np.nan
             same = model == self.reference
             mark = "" if same or not sd > 0 else "**" if abs(mean) > 2 * sd else "*" if abs(mean) > sd else ""
             t = mean / (sd * np.sqrt(1 / n + self._ratio)) if sd > 0 else np.nan
             row = {
                 "model": model,
-                "mean": float(scores.mean()),
+                "mean": float(scores.mean()) if n else np.nan,
                 "sd": float(scores.std(ddof=1)) if n > 1 else np.nan,
                 "difference": np.nan if same else mean,
                 "mark": mark,
                 "wins": int((d > 0).sum()),
-                "p_signed_rank": np.nan if same else signed_rank_test(d),
+                "p_signed_rank": np.nan if same or not n else signed_rank_test(d),
                 "p_corrected": np.nan if same or np.isnan(t) else float(2 * stdtr(n - 1, -abs(t))),
             }
             for name, value in row.items():
                 columns[name].append(value)
+        notes = ["* and **: mean difference above one and two standard deviations over splits"]
+        if not defined.all():
+            notes.append(f"left out: {(~defined).sum()} split(s) on which a score is not defined")
         return Table(
             columns,
             title=f"{self.metric} over {len(base)} splits, against {self.reference!r}",
-            notes=["* and **: mean difference above one and two standard deviations over splits"],
+            notes=notes,
             formats=dict.fromkeys(("mean", "sd", "difference", "p_signed_rank", "p_corrected"), _number),
         )
 
@@ -148,7 +155,7 @@ class ModelComparison(Mapping[str, Floats]):
 
 
 def _number(value: float) -> str:
-    return "" if np.isnan(value) else f"{value:.4f}"
+    return "n/a" if np.isnan(value) else f"{value:.4f}"
 
 
 def compare_models(

@@ -9,6 +9,8 @@ from sklearn.utils._metadata_requests import _MetadataRequester
 
 from upturn import metrics
 from upturn._target import read_target
+from upturn.metrics._compare import check_options
+from upturn.metrics._conventions import check_metric_options
 
 # What a metric judges: the scores of ``predict``, or the labels of ``recommend``.
 _SCORES: dict[str, Callable[..., float]] = {
@@ -22,6 +24,17 @@ _LABELS: dict[str, Callable[..., float]] = {
     "expected_response": metrics.expected_response,
     "policy_value": metrics.policy_value,
 }
+# What a scorer gets from the search or has no use for.
+_NO_OPTIONS = (
+    "score",
+    "recommended",
+    "treatment",
+    "sample_weight",
+    "interval",
+    "n_bootstrap",
+    "random_state",
+    "n_jobs",
+)
 
 
 class UpliftScorer(_MetadataRequester):  # type: ignore[misc]
@@ -96,7 +109,7 @@ def uplift_scorer(metric: str = "auuc", **options: Any) -> UpliftScorer:
         "auuc", "qini", "autoc", "uplift_at" or "auu", which judge ``predict``, or "expected_response" or "policy_value",
         which judge ``recommend``.
     **options
-        Keywords of the metric, such as ``k=0.1`` for "uplift_at" or ``convention="sklift"``.
+        Keywords of the metric, such as ``k=0.1`` for "uplift_at" or ``convention="sklift"``; any other is refused at once.
 
     Returns
     -------
@@ -121,4 +134,7 @@ def uplift_scorer(metric: str = "auuc", **options: Any) -> UpliftScorer:
         raise ValueError(f"metric={metric!r}: expected one of {', '.join(known)}")
     if "interval" in options:
         raise ValueError("a scorer gives a plain number: leave interval out")
+    function = (_SCORES | _LABELS)[metric]
+    check_options(f"metric={metric!r}", function, options, *_NO_OPTIONS)
+    check_metric_options(metric, options)
     return UpliftScorer(metric, options)

@@ -73,7 +73,8 @@ def calibration(table: Table, *, ax: Any = None) -> Any:
         margin = np.abs(np.vstack([effect - table["low"][mine], table["high"][mine] - effect]))
         ax.errorbar(x, effect, yerr=margin, fmt="os^Dv"[k % 5], color=colour, capsize=3, label=f"{arm}")
         if "calibrated" in table.columns:
-            ax.plot(x, table["calibrated"][mine], STYLES[k % len(STYLES)], color=colour, label=f"{arm}, calibrated")
+            style = STYLES[k % len(STYLES)]
+            ax.plot(x, table["calibrated"][mine], linestyle=style, color=colour, label=f"{arm}, calibrated")
     low, high = np.nanmin(table["predicted"]), np.nanmax(table["predicted"])
     ax.plot([low, high], [low, high], "--", color=GREY, zorder=0)
     ax.axhline(0, color=GREY, linewidth=0.5, zorder=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,9 @@ import numpy as np
 from upturn import metrics
 from upturn._target import read_score, read_target
 from upturn.metrics import Curve
-from upturn.plot._style import COLOURS, GREY, STYLES, legend, new_axes, tidy
+from upturn.plot._style import COLOURS, GREY, STYLES, band, legend, new_axes, tidy
 
-_MOST_POINTS = 2000
+_MOST_POINTS = 400  # more cannot be seen, and hide the dashes of a line
 
 
 def _named(scores: Any) -> Mapping[str, Any]:
@@ -24,8 +25,13 @@ def _thin(curve: Curve) -> Curve:
     if len(curve.x) <= _MOST_POINTS:
         return curve
     keep = np.unique(np.linspace(0, len(curve.x) - 1, _MOST_POINTS).astype(int))
+    return _points(curve, keep)
+
+
+def _points(curve: Curve, keep: Any) -> Curve:
+    """Some of a curve's points."""
     low, high = (None if side is None else side[keep] for side in (curve.low, curve.high))
-    return Curve(curve.x[keep], curve.y[keep], low, high, curve.level)
+    return replace(curve, x=curve.x[keep], y=curve.y[keep], low=low, high=high)
 
 
 def curves(
@@ -45,7 +51,8 @@ def curves(
     drawn : mapping from name to Curve
         The curves.
     random : {"diagonal", "zero", None}
-        The line of random targeting: from the common start to the common end, 0, or none.
+        The line of random targeting: the curves' own (``curve.random``, or from the common start to the common end), 0,
+        or none.
     scale : float
         What heights are multiplied with, such as 1000 for "per 1,000 people".
     ax : matplotlib axes, optional
@@ -61,14 +68,16 @@ def curves(
     for j, (name, whole) in enumerate(drawn.items()):
         curve, colour = _thin(whole), COLOURS[j % len(COLOURS)]
         if curve.low is not None and curve.high is not None:
-            ax.fill_between(100 * curve.x, scale * curve.low, scale * curve.high, color=colour, alpha=0.15, linewidth=0)
+            band(ax, 100 * curve.x, scale * curve.low, scale * curve.high, j)
         ax.plot(
             100 * curve.x, scale * curve.y, color=colour, linestyle=STYLES[j % len(STYLES)], linewidth=1.8, label=name
         )
     if random is not None:
         first = next(iter(drawn.values()))
-        ends = [0, 0] if random == "zero" else [scale * first.y[0], scale * first.y[-1]]
-        ax.plot([0, 100], ends, color=GREY, linewidth=1.2, label="random", linestyle=(0, (2, 2)))
+        ends = (0.0, 0.0) if random == "zero" else first.random or (first.y[0], first.y[-1])
+        ax.plot(
+            [0, 100], [scale * end for end in ends], color=GREY, linewidth=1.2, label="random", linestyle=(0, (2, 2))
+        )
     ax.set(xlabel=xlabel, ylabel=ylabel, title=title, xlim=(0, 100))
     tidy(ax)
     legend(ax)
@@ -133,9 +142,7 @@ def toc_curves(
 
 def _from(curve: Curve, share: float) -> Curve:
     """The part of a curve beyond a share."""
-    keep = curve.x >= share
-    low, high = (None if side is None else side[keep] for side in (curve.low, curve.high))
-    return Curve(curve.x[keep], curve.y[keep], low, high, curve.level)
+    return _points(curve, curve.x >= share)
 
 
 def modified_uplift_curves(
@@ -143,28 +150,37 @@ def modified_uplift_curves(
 ) -> Any:
     """Modified uplift curves; arguments as in :func:`uplift_curves`, with a column of scores for each of several arms.
 
-    The dashed level is the mean outcome of control, which every curve starts from.
+    Every curve starts from the mean outcome of control. The dotted line gives the arms at random, in proportion to their
+    sizes, to a growing share of the people.
     """
     drawn = _ranked(metrics.modified_uplift_curve, y, scores, treatment, interval, options)
     title = _title("Modified uplift curve", interval)
-    ax = curves(drawn, random=None, ax=ax, ylabel="expected outcome per person", title=title)
-    start = next(iter(drawn.values())).y[0]
-    ax.axhline(start, color=GREY, linewidth=1.2, linestyle=(0, (2, 2)), label="nobody treated")
-    legend(ax)
-    return ax
+    return curves(drawn, ax=ax, ylabel="expected outcome per person", title=title)
 
 
 def lift_curves(
-    y: Any, score: Any, treatment: Any = None, *, sample_weight: Any = None, control: Any = None, ax: Any = None
+    y: Any,
+    score: Any,
+    treatment: Any = None,
+    *,
+    sample_weight: Any = None,
+    control: Any = None,
+    interval: float | None = 0.95,
+    ax: Any = None,
+    **options: Any,
 ) -> Any:
-    """Lift curves of the treated and of control, whose difference is the uplift curve.
+    """Lift curves of the treated and of control, whose difference is the uplift curve, with bands and random lines.
 
     Parameters
     ----------
     y, score, treatment, sample_weight, control
         As in :func:`upturn.metrics.uplift_curve`, one arm and control.
+    interval : float or None
+        Confidence level of the bands; None draws none.
     ax : matplotlib axes, optional
         Where to draw; made when not given.
+    **options
+        Further keywords of :func:`upturn.metrics.lift_curve`.
 
     Returns
     -------
@@ -176,15 +192,20 @@ def lift_curves(
     for code in (1, 0):
         mine = target.arm == code
         weight = None if target.weight is None else target.weight[mine]
-        curve = metrics.lift_curve(target.y[mine], values[mine], sample_weight=weight)
+        curve = metrics.lift_curve(target.y[mine], values[mine], sample_weight=weight, interval=interval, **options)
         size = float(mine.sum() if weight is None else weight.sum())
+        low, high = (None if side is None else side / size for side in (curve.low, curve.high))
         name = "control" if code == 0 else "treated"
         label = target.labels[code]
-        drawn[name if str(label) in (name, "0", "1") else f"{name} ({label})"] = Curve(curve.x, curve.y / size)
+        drawn[name if str(label) in (name, "0", "1") else f"{name} ({label})"] = replace(
+            curve, y=curve.y / size, low=low, high=high
+        )
     ax = curves(drawn, random=None, scale=1000, ax=ax, xlabel="share of the arm, best scores first (%)",
-                ylabel="outcome per 1,000 people of the arm", title="Lift curves")  # fmt: skip
+                ylabel="outcome per 1,000 people of the arm", title=_title("Lift curves", interval))  # fmt: skip
     for j, curve in enumerate(drawn.values()):
-        ax.plot([0, 100], [0, 1000 * curve.y[-1]], color=COLOURS[j], linewidth=0.9, linestyle=(0, (2, 2)))
+        name = "random" if j == 0 else "_random"  # once in the legend
+        ax.plot([0, 100], [0, 1000 * curve.y[-1]], color=GREY, linewidth=1.2, linestyle=(0, (2, 2)), label=name)
+    legend(ax)
     return ax
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._target import Label, is_missing
+from upturn._columns import is_missing
+from upturn._target import Label
 
 
 def read_uplift(uplift: Any) -> NDArray[np.float64]:

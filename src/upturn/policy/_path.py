@@ -100,7 +100,7 @@ def measure(
     columns = (path.row, path.before, path.after, np.ascontiguousarray(stops, dtype=np.int64), target.arm, y, weight)
     gains, effects = np.empty(len(stops)), np.empty(target.n_arms)
     path_gains(*columns, gains, effects)
-    draws = rows_by_stratum(target.arm, target.n_arms + 1)
+    draws = rows_by_stratum(target.arm, target.n_arms + 1, target.weight)
     check_replicates(n_bootstrap)
     gain_samples, effect_samples = np.empty((n_bootstrap, len(stops))), np.empty((n_bootstrap, target.n_arms))
     seed = make_seed(random_state)

@@ -1,0 +1,142 @@
+"""Raw columns: one array-like of any library read into a plain numpy column, or refused in words.
+
+The readers behind the gates. :mod:`upturn._target` puts the columns of an experiment together with them.
+"""
+
+from __future__ import annotations
+
+import reprlib
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+
+def to_numpy(values: Any, name: str) -> NDArray[Any]:
+    """A column or table of any library as a numpy array; ``name`` is what an error calls it."""
+    series = nw.from_native(values, allow_series=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        if series.dtype in (nw.Categorical, nw.Enum):  # pyarrow would lose the nulls of a dictionary
+            return _as_objects(series.to_list())
+        return np.asarray(series.to_numpy())
+    if isinstance(series, nw.DataFrame):
+        return np.asarray(series.to_numpy())
+    if isinstance(series, nw.LazyFrame):
+        raise TypeError(f"{name} is a lazy frame: collect it first, as in frame.collect(), and pass its column")
+    if hasattr(values, "toarray"):
+        raise TypeError(f"{name} is a sparse matrix: expected a dense one-dimensional array")
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, whose mask would be lost: fill it, or drop the masked rows, first")
+    array = np.asarray(values)
+    if array.dtype.kind == "U" and array.ndim == 1 and not all(isinstance(value, str) for value in values):
+        return _as_objects(values)  # numpy made text of a 0 or a NaN that stood beside text in a list
+    return array
+
+
+def _as_objects(values: Sequence[Any]) -> NDArray[Any]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def as_floats(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+    """The values as C-contiguous float64, NaN where one is missing."""
+    if values.dtype.names:
+        raise ValueError(f"{name} is a structured array with fields {values.dtype.names}: make it with upturn.pack")
+    if values.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} holds complex numbers")
+    if values.dtype.kind in "mM":
+        raise TypeError(f"{name} holds dates or durations: convert them to numbers first")
+    if values.dtype.kind in "biuf":
+        return np.ascontiguousarray(values, dtype=np.float64)
+    numbers = np.empty(values.size)
+    for i, value in enumerate(values.ravel().tolist()):
+        try:
+            numbers[i] = np.nan if is_missing(value) else as_number(value)
+        except OverflowError:
+            raise ValueError(f"{name} holds a number too large for float64") from None
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{name} holds {reprlib.repr(value)} at row {i // (values.size // len(values))}, which is not a number: expected numbers; for "
+                "text such as 'yes' and 'no', map it first, as in (column == 'yes').astype(int)"
+            ) from None
+    return numbers.reshape(values.shape)
+
+
+def as_number(value: Any) -> float:
+    """One cell as a float; text is never read as a number."""
+    if isinstance(value, str | bytes):
+        raise TypeError("text")
+    return float(value)
+
+
+def as_column(values: NDArray[Any], name: str) -> NDArray[Any]:
+    """The values as one dimension that is not empty."""
+    if values.ndim == 2 and values.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
+        warnings.warn(
+            f"A column-vector {name} was passed when a 1d array was expected: its one column is used",
+            DataConversionWarning,
+            stacklevel=5,
+        )
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(f"{name} should be a 1d array, got an array of shape {values.shape} instead")
+    if len(values) == 0:
+        raise ValueError(f"{name} is empty: expected one value per row")
+    return values
+
+
+def check_finite(values: NDArray[np.float64], name: str, advice: str) -> None:
+    """Refuse NaN and infinite values, saying where the first one is."""
+    finite = np.isfinite(values)
+    if finite.all():
+        return
+    missing, rows = np.isnan(values[~finite]), np.flatnonzero(~finite.reshape(len(values), -1).all(axis=1))
+    kind = "NaN (missing)" if missing.all() else "NaN or infinite" if missing.any() else "infinite"
+    raise ValueError(f"{name} holds {np.sum(~finite)} {kind} value(s), the first at row {rows[0]}: {advice}")
+
+
+def read_outcome(y: Any, *, missing: bool = False) -> NDArray[np.float64]:
+    """Outcomes as floats; with ``missing``, NaN stands where there is none, which is refused otherwise."""
+    values = as_floats(as_column(to_numpy(y, "y"), "y"), "y")
+    known = np.where(np.isnan(values), 0.0, values) if missing else values
+    check_finite(known, "y", "remove those rows, or decide what their outcome is, before fitting or scoring")
+    return values
+
+
+def read_weight(sample_weight: Any) -> NDArray[np.float64]:
+    """Weights as floats, none of them negative."""
+    values = as_floats(as_column(to_numpy(sample_weight, "sample_weight"), "sample_weight"), "sample_weight")
+    check_finite(values, "sample_weight", "every weight must be a finite number; 0 leaves a row out")
+    if (values < 0).any():
+        row = int(np.argmax(values < 0))
+        raise ValueError(
+            f"sample_weight holds {np.sum(values < 0)} negative value(s), the first {values[row]:g} at row {row}: "
+            "weights must be 0 or larger"
+        )
+    return values
+
+
+def check_same_length(columns: dict[str, NDArray[Any]]) -> None:
+    """Refuse columns, given by the names a user knows them by, that do not describe the same rows."""
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        found = ", ".join(f"{name} has {n}" for name, n in lengths.items())
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: {found}; each row needs one of each"
+        )
+
+
+def is_missing(value: Any) -> bool:
+    """Whether one value is None, NaN or another library's missing value."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA has no truth value, nor has an array, which is no missing value
+        return type(value).__name__ == "NAType"
