@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn.kernels.umodl import boundary_counts, group_prior, interval_prior, part_costs, sort_with_cells
+from upturn.kernels.umodl import group_prior, interval_prior, part_costs
 from upturn.kernels.umodl_groups import MOST_GROUPS, best_groups
+from upturn.kernels.umodl_points import count_missing, sort_column
 from upturn.kernels.umodl_polish import MOST_INTERVALS, greedy_cuts
-from upturn.kernels.umodl_search import exact_cuts, fast_cuts
+from upturn.kernels.umodl_search import ALL_POINTS, exact_cuts, fast_cuts, refined_cuts
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -34,6 +36,11 @@ class Table:
     def n_cells(self) -> int:
         """Number of (arm, class) pairs."""
         return self.n_arms * self.n_classes
+
+    @functools.cached_property
+    def everything(self) -> Ints:
+        """Rows of every cell, an array of shape (1, n_cells)."""
+        return self.count()
 
     def count(self, rows: NDArray[np.bool_] | None = None, codes: Ints | None = None, n_codes: int = 1) -> Ints:
         """Count cells, by code if there are codes: an array of shape (n_codes, n_cells)."""
@@ -199,10 +206,11 @@ def partition_column(column: Floats, table: Table, n_levels: int | None, search:
 
     Missing values are a part of their own, or the whole feature is a single part, whichever is cheaper.
     """
-    missing = np.isnan(column)
-    some = bool(missing.any())
-    everything = table.count()
-    if missing.all():
+    n_missing = count_missing(column)
+    some = n_missing > 0
+    missing = np.isnan(column) if some else np.empty(0, dtype=bool)
+    everything = table.everything
+    if n_missing == len(column):
         none = None if n_levels is None else np.full(n_levels, -1, dtype=np.int64)
         return _single(
             everything,
@@ -252,28 +260,30 @@ def _single(everything: Ints, table: Table, edges: Floats | None, groups: Ints |
 
 def _cut(values: Floats, table: Table, n: int, some_missing: bool, search: str) -> tuple[Floats, Ints, Floats]:
     """Return edges, counts of the intervals, and the prior by number of parts (missing values included)."""
-    ordered, cells, weights = sort_with_cells(values, table.cells, table.n_cells, table.weights)
-    points, rows = boundary_counts(ordered, cells, table.n_cells, weights, merge_runs=search != "greedy")
-    if search == "exact" and len(points) > MOST_EXACT_POINTS:
+    rows_of = sort_column(values, table.cells, table.n_cells, table.weights)
+    points = rows_of.boundary_points(ALL_POINTS if search == "auto" else None, merge_runs=search != "greedy")
+    if search == "exact" and points is not None and len(points[0]) > MOST_EXACT_POINTS:
         raise ValueError(
-            f"search='exact' weighs every pair of boundary points, and a column has {len(points):,} of them: the limit is "
+            f"search='exact' weighs every pair of boundary points, and a column has {len(points[0]):,} of them: the limit is "
             f"{MOST_EXACT_POINTS:,}; use search='auto', which finds the same or almost the same partition"
         )
-    most = len(points) - 1 if search == "greedy" else min(len(points) - 1, MOST_INTERVALS)
-    prior = interval_prior(n, most + 1)
-    of_intervals = np.concatenate([[np.inf], prior[1 + some_missing :]])
-    if search == "greedy":
-        find = greedy_cuts
-    elif search == "exact" or len(points) <= EXACT_POINTS:
-        find = exact_cuts
+    many = len(values) if points is None else len(points[0]) - 1
+    most = (many if search == "greedy" else min(many, MOST_INTERVALS)) + 1
+    prior = interval_prior(n, 1 << most.bit_length())[: most + 1]  # a rounded length, so that columns share it
+    of_intervals = np.concatenate([[np.inf], prior[2:]]) if some_missing else prior
+    if points is None:
+        before, rows = refined_cuts(rows_of, table.n_arms, table.n_classes, of_intervals)
     else:
-        find = fast_cuts
-    cuts = find(points, table.n_arms, table.n_classes, of_intervals)
-    below, above = ordered[rows[cuts[1:-1]] - 1], ordered[rows[cuts[1:-1]]]
+        if search == "greedy":
+            find = greedy_cuts
+        else:
+            find = exact_cuts if search == "exact" or len(points[0]) <= EXACT_POINTS else fast_cuts
+        cuts = find(points[0], table.n_arms, table.n_classes, of_intervals)
+        before, rows = points[0][cuts], points[1][cuts]
+    below, above = rows_of.values(rows[1:-1] - 1), rows_of.values(rows[1:-1])
     middle = below + (above - below) / 2
     edges = np.where(middle < above, middle, below)  # neighbouring floats have nothing between them
-    before = points[cuts].astype(np.int64)
-    return edges, before[1:] - before[:-1], prior
+    return edges, np.diff(before.astype(np.int64), axis=0), prior
 
 
 def _group(codes: Floats, table: Table, n_levels: int, some_missing: bool, search: str) -> tuple[Ints, Ints, Floats]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ._jit import F8, I4_2, I8, F8_out, I8_out, f8, i8, inner, kernel, void
+from ._jit import F8, I4_2, I8, F8_out, I4_2_out, I8_out, f8, i8, inner, kernel, void
 from .umodl import (
     Floats,
     costs_of_cutting,
@@ -18,8 +18,8 @@ from .umodl import (
     log_factorials,
     two_by_two_cost,
 )
+from .umodl_points import Points
 
-Points = NDArray[np.int32]
 Cuts = NDArray[np.int64]
 
 MOST_INTERVALS = 1 << 14  # post-optimisation never grows a partition beyond this
@@ -159,6 +159,50 @@ def polish(points: Points, cuts: Cuts, n_arms: int, n_classes: int, prior: Float
             return buffer[:n].copy()
         n = abs(n)
         buffer = np.concatenate([buffer[:n], np.zeros(min(room, 4 * n + 64) - n, dtype=np.int64)])
+
+
+@kernel(i8, I4_2, i8, i8, F8, i8, I4_2_out, I8_out)
+def _thin(points, n_arms, n_classes, table, enough, left, kept):
+    """Merge in rounds, in each all pairs that are cheaper to merge than the pairs beside them; return what is left.
+
+    ``kept`` are the indices of the points left, ``left`` these points side by side. A round merges about a third of the
+    intervals, and none is started with fewer than twice ``enough``.
+    """
+    m, n_cells = points.shape[0] - 1, points.shape[1]
+    for k in range(m + 1):
+        kept[k] = k
+        for c in range(n_cells):
+            left[k, c] = points[k, c]
+    costs, unions, added = np.empty(m), np.empty(m), np.empty(m + 1)
+    costs_of_spans(left, 1, n_arms, n_classes, table, costs)
+    while m > 2 * enough:
+        costs_of_spans(left[: m + 1], 2, n_arms, n_classes, table, unions)
+        for k in range(m - 1):
+            added[k] = unions[k] - costs[k] - costs[k + 1]
+        added[m - 1] = np.inf
+        before, to, k = np.inf, 0, 0
+        while k < m:  # interval k stays as it is, or takes in the next one
+            if added[k] < before and added[k] <= added[k + 1]:
+                costs[to] = unions[k]
+                before = added[k + 1]
+                k += 2
+            else:
+                costs[to] = costs[k]
+                before = added[k]
+                k += 1
+            to += 1
+            kept[to] = kept[k]
+            for c in range(n_cells):
+                left[to, c] = left[k, c]
+        m = to
+    return m + 1
+
+
+def thinned(points: Points, n_arms: int, n_classes: int, enough: int) -> Cuts:
+    """Merge neighbours, cheap merges first, until ``enough`` intervals are left: in rounds at first, then one by one."""
+    kept, left = np.empty(len(points), dtype=np.int64), np.empty_like(points)
+    found = _thin(points, n_arms, n_classes, table_for(points, n_classes), enough, left, kept)
+    return kept[merged(left[:found], n_arms, n_classes, None, enough)]
 
 
 @inner
