@@ -273,8 +273,10 @@ def _all_finite(values: NDArray[np.float64], name: str, advice: str) -> None:
 
 
 def _read_outcome(y: Any) -> NDArray[np.float64]:
-    values = _as_floats(_flat(_to_numpy(y, "y"), "y"), "y")
-    _all_finite(values, "y", "remove those rows, or decide what their outcome is, before fitting or scoring")
+    raw = _flat(_to_numpy(y, "y"), "y")
+    values = _as_floats(raw, "y")
+    if raw.dtype.kind not in "biu":  # integers are finite
+        _all_finite(values, "y", "remove those rows, or decide what their outcome is, before fitting or scoring")
     return values
 
 
@@ -326,6 +328,10 @@ def _factorize(labels: NDArray[Any]) -> tuple[list[Any], NDArray[np.uint8]]:
     if labels.dtype.kind in "biu":
         labels = labels.view(np.uint8) if labels.dtype.kind == "b" and labels.dtype.itemsize == 1 else labels
         low, high = int(labels.min()), int(labels.max())
+        if high - low == 1 and high < 2**63:  # the usual case, without a table to look codes up in
+            codes = np.empty(len(labels), dtype=np.uint8)
+            np.subtract(labels, low, out=codes, dtype=np.intp, casting="unsafe")
+            return [low, high], codes
         if high - low < 4096 and high < 2**63:
             shifted = np.subtract(labels, low, dtype=np.intp, casting="unsafe")
             present = np.flatnonzero(np.bincount(shifted))

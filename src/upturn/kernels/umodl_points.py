@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ._jit import F8, I4_2, I8, U1, I4_2_out, I8_out, U8_out, b1, i8, inner, kernel, u8, void
+from ._jit import F8, I4_2, I8, U1, F8_out, I4_2_out, I8_out, U1_out, U8_out, b1, i8, inner, kernel, u8, void
 from .umodl import Floats
 
 Ints = NDArray[np.int64]
@@ -34,6 +34,30 @@ _INFINITY = np.uint64(0x7FF0000000000000)
 _NONE = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ONE = np.uint64(1)
 _ZERO = np.uint64(0)
+
+
+@kernel(b1, F8, U1, F8_out, U1_out)
+def _two_classes(y, arm, classes, cells):
+    """Write the cells of an outcome with at most two values, and the values; return whether there are no more."""
+    low = high = y[0]
+    for k in range(y.shape[0]):
+        if y[k] != low:
+            low, high = min(low, y[k]), max(low, y[k])
+            break
+    strange = 0
+    for k in range(y.shape[0]):
+        success = y[k] == high
+        strange += not (success or y[k] == low)
+        cells[k] = 2 * arm[k] + success
+    classes[0], classes[1] = low, high
+    return strange == 0
+
+
+def cells_of_two_classes(y: Floats, arm: NDArray[np.uint8]) -> tuple[Floats, NDArray[np.uint8]] | None:
+    """Return the two values of an outcome in order and the cell of each row; None if it has not exactly two values."""
+    classes, cells = np.empty(2), np.empty(len(y), dtype=np.uint8)
+    two = _two_classes(y, arm, classes, cells) and classes[0] < classes[1]
+    return (classes, cells) if two else None
 
 
 @kernel(i8, F8, U8_out)
@@ -51,9 +75,12 @@ def _magnitudes(values, ends):
     return missing
 
 
-def count_missing(values: Floats) -> int:
-    """Return how many values are NaN."""
-    return int(_magnitudes(values, np.empty(2, dtype=np.uint64)))
+def scan_column(values: Floats) -> tuple[int, tuple[int, int]]:
+    """Return how many values are NaN, and the bit patterns of the least magnitude above 0, less 1, and of the largest."""
+    ends = np.empty(2, dtype=np.uint64)
+    missing = int(_magnitudes(values, ends))
+    least, largest = (int(end) for end in ends)
+    return missing, (least if largest > 0 else 0, largest)
 
 
 @kernel(void, F8, U1, u8, i8, I8_out)
@@ -136,14 +163,17 @@ class SortedColumn:
         return counts[:found], fine[:found]
 
 
-def sort_column(values: Floats, cells: NDArray[np.uint8], n_cells: int, weights: Ints | None = None) -> SortedColumn:
-    """Sort values (none of them NaN) and carry their cells and weights along."""
+def sort_column(
+    values: Floats,
+    cells: NDArray[np.uint8],
+    n_cells: int,
+    weights: Ints | None = None,
+    magnitudes: tuple[int, int] | None = None,
+) -> SortedColumn:
+    """Sort values (none of them NaN) and carry their cells and weights along; ``scan_column`` tells their magnitudes."""
     bits = max(int(n_cells - 1).bit_length(), 1)
     none = np.empty(0, dtype=np.int64)
-    ends = np.empty(2, dtype=np.uint64)
-    _magnitudes(values, ends)
-    base, largest = (int(end) for end in ends)
-    base = 0 if largest == 0 else base  # nothing but zeros
+    base, largest = scan_column(values)[1] if magnitudes is None else magnitudes
     if weights is None and largest - base < 1 << (63 - bits):
         packed = np.empty(len(values), dtype=np.int64)
         _pack(values, cells, base, bits, packed)

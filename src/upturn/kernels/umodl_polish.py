@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ._jit import F8, I4_2, I8, F8_out, I4_2_out, I8_out, f8, i8, inner, kernel, void
+from ._jit import F8, I4_2, I8, F8_out, I4_2_out, I8_out, b1, f8, i8, inner, kernel, void
 from .umodl import (
     Floats,
     costs_of_cutting,
@@ -23,7 +23,7 @@ from .umodl_points import Points
 Cuts = NDArray[np.int64]
 
 MOST_INTERVALS = 1 << 14  # post-optimisation never grows a partition beyond this
-SCAN = 8192  # a longer span is scanned in strides,
+SCAN = 2048  # a longer span is scanned in strides,
 CLOSE_LOOKS = 6  # and so many of the best places are then looked at closely
 MERGES = 1 << 20  # merges a call: about half a second
 TOLERANCE = 1e-13  # a gain must exceed this part of the cost: a log-factorial's last bit is 3e-8 at ten million rows
@@ -146,8 +146,7 @@ def _polish(points, cuts, n, n_arms, n_classes, table, prior, scale, rounds):
 def polish(points: Points, cuts: Cuts, n_arms: int, n_classes: int, prior: Floats) -> Cuts:
     """Improve a partition until no split, merge, merge-split or merge-merge-split lowers its cost."""
     table = table_for(points, n_classes)
-    ends = np.array([0, len(points) - 1], dtype=np.int64)
-    scale = abs(float(cuts_cost(points, ends, n_arms, n_classes, table))) + 1.0
+    scale = _scale(points, n_arms, n_classes, table)
     room = min(len(points), max(MOST_INTERVALS, len(cuts)) + 1)
     n = len(cuts)
     buffer = np.zeros(min(room, 4 * n + 64), dtype=np.int64)
@@ -159,6 +158,36 @@ def polish(points: Points, cuts: Cuts, n_arms: int, n_classes: int, prior: Float
             return buffer[:n].copy()
         n = abs(n)
         buffer = np.concatenate([buffer[:n], np.zeros(min(room, 4 * n + 64) - n, dtype=np.int64)])
+
+
+@kernel(b1, I4_2, I8, I8, i8, i8, F8, f8, I8_out)
+def _shift(points, first, last, n_arms, n_classes, table, least_gain, cuts):
+    """Move each cut in turn to the best place in its window; return whether any was moved."""
+    moved = False
+    for k in range(1, cuts.shape[0] - 1):
+        lo, hi = cuts[k - 1], cuts[k + 1]
+        start, stop = max(first[k - 1], lo + 1), min(last[k - 1], hi - 1)
+        costs = np.empty(stop - start + 1)
+        costs_of_cutting(points, lo, hi, start, 1, n_arms, n_classes, table, costs)
+        best = np.argmin(costs)
+        if costs[cuts[k] - start] - costs[best] > least_gain:
+            cuts[k] = start + best
+            moved = True
+    return moved
+
+
+def shifted(points: Points, cuts: Cuts, first: Cuts, last: Cuts, n_arms: int, n_classes: int) -> Cuts:
+    """Move the cuts, each between its ``first`` and ``last`` point, until no single move lowers the cost."""
+    table, cuts = table_for(points, n_classes), cuts.copy()
+    least_gain = _scale(points, n_arms, n_classes, table) * TOLERANCE
+    while _shift(points, first, last, n_arms, n_classes, table, least_gain, cuts):
+        pass
+    return cuts
+
+
+def _scale(points: Points, n_arms: int, n_classes: int, table: Floats) -> float:
+    ends = np.array([0, len(points) - 1], dtype=np.int64)
+    return abs(float(cuts_cost(points, ends, n_arms, n_classes, table))) + 1.0
 
 
 @kernel(i8, I4_2, i8, i8, F8, i8, I4_2_out, I8_out)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ._jit import F8, I4_2, I8, F8_out, I8_out, f8, i8, kernel, void
 from .umodl import Floats, costs_up_to
 from .umodl_points import Points, SortedColumn
-from .umodl_polish import TOLERANCE, Cuts, cuts_cost, merged, polish, table_for, thinned
+from .umodl_polish import TOLERANCE, Cuts, cuts_cost, merged, polish, shifted, table_for, thinned
 
 Rows = NDArray[np.int64]
 
@@ -34,8 +34,10 @@ NEAR_POINTS = 384  # then so many around the cuts found,
 BAND_BUDGET = 1 << 17  # weighs about so many intervals of (nearly) all points, or
 BAND_SHARE = 1 << 14  # so many for each interval found, if that is more,
 BAND_PASSES = 2  # so many times,
-REACH = 16  # and at last opens so many bins on either side of each cut,
+REACH_ROWS = 1024  # and at last opens the bins of so many rows (2 to 16 bins) on either side of each cut,
 REFINEMENTS = 4  # at most so many times
+POLISHED_ROWS = 1 << 21  # with more rows the cuts are only moved there, not split and merged any more
+FEW_CUTS = 12  # beyond, only intervals of a length like the old ones are weighed
 
 
 @kernel(void, I4_2, i8, i8, F8, F8_out)
@@ -170,11 +172,16 @@ def refined_cuts(column: SortedColumn, n_arms: int, n_classes: int, prior: Float
     points, rows = column.micro_points(MICRO_BINS)
     cuts = fast_cuts(points, n_arms, n_classes, prior)
     found, places = points[cuts], rows[cuts]
+    reach = min(max(REACH_ROWS * MICRO_BINS // len(column), 2), 16)
     for _ in range(REFINEMENTS):
-        fine, fine_rows = column.refine(points, rows, np.searchsorted(rows, places[1:-1]), REACH)
-        cuts = np.searchsorted(fine_rows, places)
-        cuts = _search_near(fine, cuts, cuts, 1, _around(cuts), n_arms, n_classes, prior)
-        cuts = polish(fine, cuts, n_arms, n_classes, prior)
+        inner = np.searchsorted(rows, places[1:-1])
+        fine, fine_rows = column.refine(points, rows, inner, reach)
+        first, last = (
+            np.searchsorted(fine_rows, rows[np.clip(inner + step, 0, len(rows) - 1)]) for step in (-reach, reach)
+        )
+        cuts = shifted(fine, np.searchsorted(fine_rows, places), first, last, n_arms, n_classes)
+        if len(column) <= POLISHED_ROWS:
+            cuts = polish(fine, cuts, n_arms, n_classes, prior)
         settled = np.array_equal(fine_rows[cuts], places)
         found, places = fine[cuts], fine_rows[cuts]
         if settled:
@@ -192,24 +199,19 @@ def _total(points: Points, cuts: Cuts, n_arms: int, n_classes: int, prior: Float
 
 
 def _search_band(points: Points, cuts: Cuts, n_arms: int, n_classes: int, prior: Floats) -> Cuts:
-    """Search over as many points as the budget allows, with intervals at most as long as three old ones or so.
+    """Search over as many points as the budget allows, some near the cuts and the others evenly spread.
 
-    The longer an interval may be, the more work: m points and I old intervals make about m * (4 m / I) / 2 intervals.
+    m points and I old intervals make about m * (4 m / I) / 2 intervals to weigh.
     """
     for _ in range(BAND_PASSES):
         intervals = len(cuts) - 1
         budget = max(BAND_BUDGET, BAND_SHARE * intervals)
         most = int(np.sqrt(2 * budget * max(intervals / 4, 1)))
         stride = max((len(points) - 1) // most, 1)
-        offsets = np.arange(-stride, stride + 1) if stride < 9 else np.arange(-8, 9)
-        near = np.clip(cuts[1:-1, None] + offsets[None, :], 0, len(points) - 1)
-        chosen = _union(near, np.arange(0, len(points), stride), cuts)
-        before = np.searchsorted(cuts, chosen) - 1  # the last old cut strictly before each point
-        earliest = np.searchsorted(chosen, cuts[np.maximum(before - 2, 0)])
-        pricing = _Pricing(points[chosen], n_arms, n_classes, earliest)
-        found = chosen[pricing.cuts_at(float(prior[min(intervals + 1, len(prior) - 1)] - prior[intervals]))]
-        new, old = (_total(points, c, n_arms, n_classes, prior) for c in (found, cuts))
-        if new >= old * (1.0 - TOLERANCE):
+        found = _search_like(
+            points, cuts, np.arange(0, len(points), stride), 1, min(stride, 8), n_arms, n_classes, prior
+        )
+        if found is cuts:
             break
         cuts = found
     return cuts
@@ -218,12 +220,30 @@ def _search_band(points: Points, cuts: Cuts, n_arms: int, n_classes: int, prior:
 def _search_near(
     points: Points, cuts: Cuts, others: Cuts, reach: int, around: int, n_arms: int, n_classes: int, prior: Floats
 ) -> Cuts:
-    """Search exactly over ``around`` points at distances of ``reach`` on either side of each cut, and the others."""
-    offsets = np.arange(-around, around + 1) * reach
-    near = np.clip(cuts[1:-1, None] + offsets[None, :], 0, len(points) - 1)
-    chosen = _union(near, others, cuts)
+    """Search over ``around`` points at distances of ``reach`` on either side of each cut, and the others."""
+    if len(cuts) > FEW_CUTS:
+        return _search_like(points, cuts, others, reach, around, n_arms, n_classes, prior)
+    chosen = _neighbourhood(points, cuts, others, reach, around)
     best: Cuts = chosen[exact_cuts(points[chosen], n_arms, n_classes, prior)]
     return best
+
+
+def _search_like(
+    points: Points, cuts: Cuts, others: Cuts, reach: int, around: int, n_arms: int, n_classes: int, prior: Floats
+) -> Cuts:
+    """Search the same points, but only intervals at most as long as three old ones or so; return ``cuts`` if in vain."""
+    chosen, intervals = _neighbourhood(points, cuts, others, reach, around), len(cuts) - 1
+    before = np.searchsorted(cuts, chosen) - 1  # the last old cut strictly before each point
+    earliest = np.searchsorted(chosen, cuts[np.maximum(before - 2, 0)])
+    pricing = _Pricing(points[chosen], n_arms, n_classes, earliest)
+    found = chosen[pricing.cuts_at(float(prior[min(intervals + 1, len(prior) - 1)] - prior[intervals]))]
+    new, old = (_total(points, c, n_arms, n_classes, prior) for c in (found, cuts))
+    return found if new < old * (1.0 - TOLERANCE) else cuts
+
+
+def _neighbourhood(points: Points, cuts: Cuts, others: Cuts, reach: int, around: int) -> Cuts:
+    near = cuts[1:-1, None] + np.arange(-around, around + 1) * reach
+    return _union(np.clip(near, 0, len(points) - 1), others, cuts)
 
 
 def _union(*indices: Cuts) -> Cuts:
