@@ -274,7 +274,7 @@ def _cut(
     below, above = rows_of.values(rows[1:-1] - 1), rows_of.values(rows[1:-1])
     middle = below + (above - below) / 2
     edges = np.where(middle < above, middle, below)  # neighbouring floats have nothing between them
-    return edges, np.diff(before.astype(np.int64), axis=0), prior
+    return edges, before[1:].astype(np.int64) - before[:-1], prior
 
 
 def _group(codes: Floats, table: Table, n_levels: int, some_missing: bool, search: str) -> tuple[Ints, Ints, Floats]:

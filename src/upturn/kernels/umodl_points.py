@@ -125,8 +125,9 @@ class SortedColumn:
         keys = self.packed[rows] >> self.bits
         if self.distinct is not None:
             return self.distinct[keys]
-        words = np.where(keys == 0, 0, np.abs(keys) + self.base).view(np.float64)
-        return np.where(keys < 0, -words, words)
+        magnitudes = np.where(keys == 0, 0, np.abs(keys) + self.base).view(np.float64)
+        values: Floats = np.where(keys < 0, -magnitudes, magnitudes)
+        return values
 
     def boundary_points(self, most: int | None = None, merge_runs: bool = True) -> tuple[Points, Ints] | None:
         """Return the boundary points: rows of each cell before each point, and rows in all; None if above ``most``.
