@@ -32,11 +32,10 @@ MICRO_BINS = 1 << 15  # else on micro-points that make so many bins;
 GRID, FINE_GRID = 256, 768  # it merges them down to so many (the latter if that leaves few for each interval),
 NEAR_POINTS = 384  # then so many around the cuts found,
 BAND_BUDGET = 1 << 17  # weighs about so many intervals of (nearly) all points, or
-BAND_SHARE = 1 << 14  # so many for each interval found, if that is more,
+BAND_SHARE = 1 << 13  # so many for each interval found, if that is more,
 BAND_PASSES = 2  # so many times,
 REACH_ROWS = 1024  # and at last opens the bins of so many rows (2 to 16 bins) on either side of each cut,
 REFINEMENTS = 4  # at most so many times
-POLISHED_ROWS = 1 << 21  # with more rows the cuts are only moved there, not split and merged any more
 FEW_CUTS = 12  # beyond, only intervals of a length like the old ones are weighed
 
 
@@ -180,8 +179,7 @@ def refined_cuts(column: SortedColumn, n_arms: int, n_classes: int, prior: Float
             np.searchsorted(fine_rows, rows[np.clip(inner + step, 0, len(rows) - 1)]) for step in (-reach, reach)
         )
         cuts = shifted(fine, np.searchsorted(fine_rows, places), first, last, n_arms, n_classes)
-        if len(column) <= POLISHED_ROWS:
-            cuts = polish(fine, cuts, n_arms, n_classes, prior)
+        cuts = polish(fine, cuts, n_arms, n_classes, prior)
         settled = np.array_equal(fine_rows[cuts], places)
         found, places = fine[cuts], fine_rows[cuts]
         if settled:
