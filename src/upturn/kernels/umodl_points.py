@@ -123,10 +123,9 @@ class SortedColumn:
     def values(self, rows: Ints) -> Floats:
         """Return the values at some places of the order."""
         keys = self.packed[rows] >> self.bits
-        if self.distinct is not None:
-            return self.distinct[keys]
         magnitudes = np.where(keys == 0, 0, np.abs(keys) + self.base).view(np.float64)
-        values: Floats = np.where(keys < 0, -magnitudes, magnitudes)
+        signed = np.where(keys < 0, -magnitudes, magnitudes)
+        values: Floats = signed if self.distinct is None else self.distinct[keys]
         return values
 
     def boundary_points(self, most: int | None = None, merge_runs: bool = True) -> tuple[Points, Ints] | None:
