@@ -8,7 +8,7 @@ To each data set 0, 10, ..., 100 columns of standard normal noise are added. In 
 outcome, every selector is fitted on the training part; the filters keep as many features as UMODL-FS does (at least
 one). With the features kept, a T-learner with logistic regression and an X-learner with linear regression are fitted
 and judged on the test part by the Qini coefficient: the area between the Qini curve and the random line, divided by
-that of a perfect ranking.
+that of a perfect ranking (scikit-uplift's convention).
 
 A score of a feature does not depend on the other features, so each fold scores all columns once, and the eleven
 variants take the columns they have.
@@ -34,6 +34,8 @@ from sklearn.preprocessing import StandardScaler
 
 from upturn.datasets import simulate_feature_selection
 from upturn.features import FilterSelector, UMODLSelector
+from upturn.meta import TLearner, XLearner
+from upturn.metrics import qini
 from upturn.model_selection import UpliftKFold
 
 NOISE = np.arange(0, 101, 10)
@@ -56,57 +58,33 @@ def load(name):
     return table[[f"f{j}" for j in range(12)]], table["visit"].to_numpy(), table["treatment"].to_numpy()
 
 
-def t_learner(X, y, t, new):
-    scores = []
-    for arm in (1, 0):
-        if len(np.unique(y[t == arm])) < 2:
-            scores.append(np.full(len(new), y[t == arm].mean()))
-            continue
-        model = make_pipeline(StandardScaler(), LogisticRegression(C=1e3, max_iter=500)).fit(X[t == arm], y[t == arm])
-        scores.append(model.predict_proba(new)[:, 1])
-    return scores[0] - scores[1]
+def learners():
+    logistic = make_pipeline(StandardScaler(), LogisticRegression(C=1e3, max_iter=500))  # hardly any penalty
+    return TLearner(logistic), XLearner(LinearRegression(), LinearRegression(), propensity="share")
 
 
-def x_learner(X, y, t, new):
-    """Kuenzel et al.: impute each group's effects with the other group's outcome model, regress, and mix."""
-    outcome = {arm: LinearRegression().fit(X[t == arm], y[t == arm]) for arm in (0, 1)}
-    treated = LinearRegression().fit(X[t == 1], y[t == 1] - outcome[0].predict(X[t == 1]))
-    control = LinearRegression().fit(X[t == 0], outcome[1].predict(X[t == 0]) - y[t == 0])
-    share = t.mean()
-    return share * control.predict(new) + (1 - share) * treated.predict(new)
-
-
-def qini_area(y, score, t):
-    """Area between the Qini curve S_1 - S_0 n_1 / n_0 and the random line; tied scores enter together."""
-    order = np.argsort(-score, kind="stable")
-    last = np.append(np.flatnonzero(np.diff(score[order])), len(y) - 1)
-    n1, n0 = (np.cumsum(t[order] == arm)[last] for arm in (1, 0))
-    s1, s0 = (np.cumsum(y[order] * (t[order] == arm))[last] for arm in (1, 0))
-    gain = np.concatenate([[0.0], s1 - np.divide(s0 * n1, n0, out=np.zeros(len(last)), where=n0 > 0)])
-    x = np.concatenate([[0.0], (last + 1) / len(y)])
-    return float(np.trapezoid(gain, x) - gain[-1] / 2)
-
-
-def qini_coefficient(y, score, t):
-    perfect = np.where(t == 1, y, -y).astype(float)  # treated successes first, control successes last
-    return qini_area(y, score, t) / qini_area(y, perfect, t)
+def judge(X, y, t, train, test):
+    """Return the Qini coefficient of both learners on the test rows."""
+    fitted = [learner.fit(X[train], y[train], t[train]) for learner in learners()]
+    return [qini(y[test], model.predict(X[test]), t[test], convention="sklift") for model in fitted]
 
 
 def run(X, y, t, seed=0):
-    """Return qini (learner, method, noise, fold), the share of added noise kept (method, noise, fold), and kept sets."""
+    """Return Qini coefficients (learner, method, noise, fold), the share of added noise kept (method, noise, fold), and kept sets."""
     rng = np.random.default_rng(seed)
     own = X.shape[1]
     full = pd.concat(
         [X.reset_index(drop=True), pd.DataFrame(rng.normal(size=(len(y), NOISE[-1]))).add_prefix("noise")], axis=1
     )
     values = full.to_numpy(dtype=float)
-    qini = np.full((len(LEARNERS), len(METHODS), len(NOISE), FOLDS), np.nan)
+    coefficients = np.full((len(LEARNERS), len(METHODS), len(NOISE), FOLDS), np.nan)
     share = np.full((len(METHODS), len(NOISE), FOLDS), np.nan)
     kept_by_umodl = []
     for fold, (train, test) in enumerate(UpliftKFold(FOLDS, random_state=seed).split(full, y, t)):
         arrays = full.iloc[train], y[train], t[train]
         umodl = UMODLSelector().fit(*arrays).scores_
         kept_by_umodl.append(np.flatnonzero(umodl > 0))
+        known = {(): [0.0, 0.0]}  # by the features kept; without any there is nothing to rank people by
         ranks = {name: FilterSelector(score=s, k="all").fit(*arrays).ranking_ for name, s in FILTERS.items()}
         for v, noise in enumerate(NOISE):
             here = np.arange(own + noise)
@@ -116,14 +94,12 @@ def run(X, y, t, seed=0):
                     chosen = here[np.argsort(ranks[method][here])[: max(len(chosen), 1)]]
                 if noise:
                     share[m, v, fold] = (chosen >= own).sum() / noise
-                for k, learner in enumerate((t_learner, x_learner)):
-                    if len(chosen) == 0:
-                        qini[k, m, v, fold] = 0.0  # nothing to rank people by
-                        continue
-                    score = learner(values[train][:, chosen], y[train], t[train], values[test][:, chosen])
-                    qini[k, m, v, fold] = qini_coefficient(y[test], score, t[test])
+                kept = tuple(chosen.tolist())
+                if kept not in known:
+                    known[kept] = judge(values[:, chosen], y, t, train, test)
+                coefficients[:, m, v, fold] = known[kept]
         print(f"  fold {fold + 1} of {FOLDS}: UMODL-FS keeps {len(kept_by_umodl[-1])}", flush=True)
-    return qini, share, [full.columns[kept].tolist() for kept in kept_by_umodl]
+    return coefficients, share, [full.columns[kept].tolist() for kept in kept_by_umodl]
 
 
 def draw(results, out):
@@ -132,11 +108,11 @@ def draw(results, out):
         len(LEARNERS), len(names), figsize=(5 * len(names), 7.5), layout="constrained", squeeze=False
     )
     for j, name in enumerate(names):
-        qini, _, _ = results[name]
+        coefficients, _, _ = results[name]
         for k, learner in enumerate(LEARNERS):
             ax = axes[k, j]
             for m, method in enumerate(METHODS):
-                mean, spread = qini[k, m].mean(axis=1), qini[k, m].std(axis=1)
+                mean, spread = coefficients[k, m].mean(axis=1), coefficients[k, m].std(axis=1)
                 line = ax.plot(
                     NOISE, mean, marker=".", label=method, linewidth=2.2 if m == 0 else 1.1, zorder=3 - (m > 0)
                 )
@@ -178,12 +154,12 @@ def main():
         X, y, t = load(name)
         print(f"{name}: {X.shape[0]:,} rows, {X.shape[1]} features, treated {t.mean():.2f}, success {y.mean():.3f}")
         results[name] = run(X, y, t)
-        qini, share, kept = results[name]
+        coefficients, share, kept = results[name]
         print(
             f"  {'method':<11}{'T, no noise':>13}{'T, 100':>9}{'X, no noise':>13}{'X, 100':>9}   % of 100 noise features kept"
         )
         for m, method in enumerate(METHODS):
-            q = qini[:, m].mean(axis=2)
+            q = coefficients[:, m].mean(axis=2)
             print(
                 f"  {method:<11}{q[0, 0]:>13.4f}{q[0, -1]:>9.4f}{q[1, 0]:>13.4f}{q[1, -1]:>9.4f}   {100 * share[m, -1].mean():.2f}"
             )

@@ -103,7 +103,10 @@ def check_finite(values: NDArray[np.float64], name: str, advice: str) -> None:
 
 def read_outcome(y: Any, *, missing: bool = False) -> NDArray[np.float64]:
     """Outcomes as floats; with ``missing``, NaN stands where there is none, which is refused otherwise."""
-    values = as_floats(as_column(to_numpy(y, "y"), "y"), "y")
+    raw = as_column(to_numpy(y, "y"), "y")
+    values = as_floats(raw, "y")
+    if raw.dtype.kind in "biu":  # finite, all of them
+        return values
     known = np.where(np.isnan(values), 0.0, values) if missing else values
     check_finite(known, "y", "remove those rows, or decide what their outcome is, before fitting or scoring")
     return values

@@ -171,7 +171,9 @@ def _not_empty(n: int, p: int) -> None:
         )
     if p == 0:
         raise ValueError(
-            f"Found array with 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required: X has no columns"
+            f"Found array with 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required: X has no columns; if "
+            "a step before kept none of them, such as UMODLSelector() where all is noise, let it keep one, as in "
+            "UMODLSelector(min_features=1), or leave that step out"
         )
 
 

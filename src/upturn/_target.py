@@ -213,6 +213,10 @@ def _factorize(labels: NDArray[Any]) -> tuple[list[Any], NDArray[np.uint8]]:
     if labels.dtype.kind in "biu":
         labels = labels.view(np.uint8) if labels.dtype.kind == "b" and labels.dtype.itemsize == 1 else labels
         low, high = int(labels.min()), int(labels.max())
+        if high - low == 1 and high < 2**63:  # the usual case, without a table to look codes up in
+            second = np.empty(len(labels), dtype=np.uint8)
+            np.subtract(labels, low, out=second, dtype=np.intp, casting="unsafe")
+            return [low, high], second
         if high - low < 4096 and high < 2**63:
             shifted = np.subtract(labels, low, dtype=np.intp, casting="unsafe")
             present = np.flatnonzero(np.bincount(shifted))

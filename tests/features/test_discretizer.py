@@ -12,6 +12,7 @@ import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
@@ -19,7 +20,7 @@ import naive_umodl as naive
 import upturn
 from upturn import persist
 from upturn.features import FilterSelector, UMODLDiscretizer, UMODLSelector
-from upturn.meta import ClassTransformation
+from upturn.meta import ClassTransformation, TLearner
 from upturn.model_selection import UpliftKFold
 
 
@@ -383,8 +384,43 @@ def test_selector_keeps_columns_as_they_are():
 def test_selecting_nothing_warns():
     x, t, y = draw("noise", 500, 0)
     selector = UMODLSelector().fit(x[:, None], y, t)
-    with pytest.warns(UserWarning, match="kept no feature"):
+    with pytest.warns(UserWarning, match=r"kept none of the 1 feature.*min_features=1"):
         assert selector.transform(x[:, None]).shape == (500, 0)
+
+
+def noise_only(n=600, p=4):
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n, p)), rng.integers(0, 2, n), rng.integers(0, 2, n)
+
+
+@pytest.mark.filterwarnings("ignore:.*kept none")
+def test_a_pipeline_on_noise_says_which_step_kept_nothing_and_what_to_do():
+    X, t, y = noise_only()
+    with pytest.raises(ValueError, match=r"0 feature\(s\).*UMODLSelector\(\) where all is noise.*min_features=1"):
+        make_pipeline(UMODLSelector(), TLearner(LinearRegression())).fit(X, upturn.pack(y, t))
+
+
+@pytest.mark.parametrize("least", [1, 3, 9])
+def test_min_features_keeps_a_pipeline_going_on_noise(least, tmp_path):
+    X, t, y = noise_only()
+    pipeline = make_pipeline(UMODLSelector(min_features=least), TLearner(LinearRegression()))
+    assert np.isfinite(pipeline.fit(X, upturn.pack(y, t)).predict(X)).all()
+    selector = pipeline[0]
+    assert (selector.scores_ == 0).all()
+    apart = FilterSelector(score="euclidean", k=min(least, 4)).fit(X, y, t)
+    np.testing.assert_array_equal(selector.get_support(), apart.get_support())
+    assert selector.fillers_.tolist() == np.argsort(apart.ranking_)[:least].tolist()
+    selector.save(tmp_path / "selector")
+    np.testing.assert_array_equal(upturn.load(tmp_path / "selector").get_support(), selector.get_support())
+
+
+def test_min_features_adds_nothing_where_enough_is_found():
+    frame, t, y = experiment()
+    assert UMODLSelector(min_features=2).fit(frame, y, t).get_support().tolist() == [False, True, True]
+    assert UMODLSelector(min_features=3).fit(frame, y, t).get_support().all()
+    for wrong in (-1, 1.5, True):
+        with pytest.raises(ValueError, match="min_features="):
+            UMODLSelector(min_features=wrong).fit(frame, y, t)
 
 
 def test_selectors_work_in_a_pipeline_with_a_packed_target():
@@ -481,7 +517,7 @@ def test_saved_and_loaded(model, tmp_path):
         pd.testing.assert_frame_equal(again.discretizer_.summary(), model.discretizer_.summary())
 
 
-@pytest.mark.filterwarnings("ignore:.*kept no feature")
+@pytest.mark.filterwarnings("ignore:.*kept none")
 def test_a_parameter_changed_after_fit_changes_the_next_fit_only(tmp_path):
     x, t, y = draw("class only", 5000, 1)
     X = np.column_stack([x, x[::-1]])

@@ -10,17 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_umodl as naive
-from upturn.kernels.umodl import (
-    boundary_counts,
-    group_prior,
-    interval_prior,
-    log_factorials,
-    part_costs,
-    sort_with_cells,
-)
+from upturn.kernels import umodl_search
+from upturn.kernels.umodl import STIRLING, group_prior, interval_prior, log_factorials, part_costs
 from upturn.kernels.umodl_groups import best_groups
-from upturn.kernels.umodl_polish import cuts_cost, greedy_cuts, merged, polish
-from upturn.kernels.umodl_search import exact_cuts, fast_cuts
+from upturn.kernels.umodl_points import cells_of_two_classes, scan_column, sort_column
+from upturn.kernels.umodl_polish import cuts_cost, greedy_cuts, merged, polish, shifted, thinned
+from upturn.kernels.umodl_search import exact_cuts, fast_cuts, refined_cuts
 
 
 def draw_rows(seed, n, n_arms=2, n_classes=2, levels=None, effect=0.8):
@@ -33,11 +28,14 @@ def draw_rows(seed, n, n_arms=2, n_classes=2, levels=None, effect=0.8):
     return values, arm, cls.astype(int)
 
 
+def sort_rows(values, arm, cls, n_arms=2, n_classes=2, weights=None):
+    return sort_column(values, (arm * n_classes + cls).astype(np.uint8), n_arms * n_classes, weights)
+
+
 def prepare(values, arm, cls, n_arms=2, n_classes=2, merge_runs=True):
-    cells = (arm * n_classes + cls).astype(np.uint8)
-    ordered, cells, _ = sort_with_cells(values, cells, n_arms * n_classes)
-    points, rows = boundary_counts(ordered, cells, n_arms * n_classes, merge_runs=merge_runs)
-    return points, rows, ordered
+    column = sort_rows(values, arm, cls, n_arms, n_classes)
+    points, rows = column.boundary_points(merge_runs=merge_runs)
+    return points, rows, column.values(np.arange(len(column)))
 
 
 def total_cost(points, cuts, n_arms, n_classes, prior):
@@ -50,6 +48,15 @@ def test_log_factorials_are_exact_to_the_last_bits():
     assert table[0] == table[1] == 0.0
     expected = np.array([math.lgamma(k + 1) for k in range(5001)])
     np.testing.assert_allclose(table[:5001], expected, rtol=1e-14)
+
+
+def test_log_factorials_go_over_into_stirlings_series():
+    table = log_factorials(STIRLING + 3000)
+    assert len(table) > STIRLING + 3000
+    where = np.arange(STIRLING - 1500, STIRLING + 3000)
+    np.testing.assert_allclose(table[where], [math.lgamma(k + 1) for k in where], rtol=4e-15)
+    np.testing.assert_allclose(table[STIRLING:], [math.lgamma(k + 1) for k in range(STIRLING, len(table))], rtol=1e-15)
+    np.testing.assert_allclose(np.diff(table[where]), np.log(where[1:]), rtol=0, atol=4e-9)  # the seam included
 
 
 @given(st.lists(st.lists(st.integers(0, 30), min_size=6, max_size=6), min_size=1, max_size=4), st.sampled_from([2, 3]))
@@ -85,24 +92,47 @@ def test_group_prior(n_values):
     assert np.all(np.diff(prior[1:], 2) < 1e-9)
 
 
-@given(st.integers(0, 10_000), st.integers(1, 60), st.sampled_from([None, 1, 3, 10]))
-def test_sorting_carries_cells_along(seed, n, levels):
+SCALES = {"plain": 1.0, "tiny": 1e-300, "huge": 1e300, "both": None}
+
+
+@given(st.integers(0, 10_000), st.integers(1, 60), st.sampled_from([None, 1, 3, 10]), st.sampled_from(list(SCALES)))
+def test_sorting_carries_cells_along(seed, n, levels, scale):
     rng = np.random.default_rng(seed)
     values = rng.normal(size=n) if levels is None else rng.integers(-levels, levels, n) * 0.1
+    factor = rng.choice([5e-324, 1.0, 1e300], n) if SCALES[scale] is None else SCALES[scale]
+    values = values * factor  # "both": magnitudes too far apart to be packed, so ranks take their place
     cells = rng.integers(0, 4, n).astype(np.uint8)
-    ordered, moved, _ = sort_with_cells(values, cells, 4)
-    assert sorted(zip(values + 0.0, cells, strict=True)) == sorted(zip(ordered, moved, strict=True))
-    assert np.all(np.diff(ordered) >= 0)
+    column = sort_column(values, cells, 4)
+    ordered = column.values(np.arange(n))
+    assert sorted(zip(values + 0.0, cells, strict=True)) == list(zip(ordered, column.packed & 3, strict=True))
+
+
+@given(st.lists(st.floats(allow_infinity=False, width=64), min_size=1, max_size=20))
+def test_a_scan_counts_missing_values_and_finds_the_magnitudes(values):
+    missing, (base, largest) = scan_column(np.array(values))
+    there = np.abs([v for v in values if v == v])
+    assert missing == len(values) - len(there)
+    if len(there) and there.max() > 0:
+        assert np.array([base + 1, largest]).view(np.float64).tolist() == [there[there > 0].min(), there.max()]
 
 
 def test_values_that_differ_in_the_last_bit_stay_apart():
     values = np.array([1.0, np.nextafter(1.0, 2.0), 1.0, np.nextafter(1.0, 2.0), -0.0, 0.0])
-    cells = np.array([0, 1, 0, 1, 2, 3], dtype=np.uint8)
-    ordered, moved, _ = sort_with_cells(values, cells, 4)
-    assert moved[2:].tolist() == [0, 0, 1, 1]
-    points, rows = boundary_counts(ordered, moved, 4)
+    column = sort_column(values, np.array([0, 1, 0, 1, 2, 3], dtype=np.uint8), 4)
+    assert column.distinct is None  # packed, not ranked
+    assert (column.packed & 3)[2:].tolist() == [0, 0, 1, 1]
+    points, rows = column.boundary_points()
     assert rows.tolist() == [0, 2, 4, 6]  # both zeros are one value
     assert points[1].tolist() == [0, 0, 1, 1]
+
+
+def test_cells_of_two_classes():
+    y, arm = np.array([3.0, -1.0, 3.0]), np.array([0, 1, 2], dtype=np.uint8)
+    classes, cells = cells_of_two_classes(y, arm)
+    assert classes.tolist() == [-1.0, 3.0]
+    assert cells.tolist() == [1, 2, 5]
+    assert cells_of_two_classes(np.ones(3), arm) is None
+    assert cells_of_two_classes(np.array([0.0, 1.0, 2.0]), arm) is None
 
 
 @given(st.integers(0, 10_000), st.integers(1, 80), st.sampled_from([None, 2, 6]))
@@ -123,9 +153,42 @@ def test_weights_count_rows_several_times():
     weights = np.random.default_rng(0).integers(1, 4, 40)
     cells = (arm * 2 + cls).astype(np.uint8)
     repeated = prepare(*(np.repeat(a, weights) for a in (values, arm, cls)))[0]
-    ordered, moved, kept = sort_with_cells(values, cells, 4, weights)
-    points, _ = boundary_counts(ordered, moved, 4, kept)
-    np.testing.assert_array_equal(points, repeated)
+    column = sort_column(values, cells, 4, weights)
+    np.testing.assert_array_equal(column.boundary_points()[0], repeated)
+    points, rows = column.micro_points(3)
+    for counts, row in zip(points, rows, strict=True):
+        before = column.packed[:row] & 3
+        assert counts.tolist() == np.bincount(before, weights=column.weights[:row], minlength=4).tolist()
+
+
+def test_boundary_points_have_a_limit():
+    column = sort_rows(*draw_rows(0, 80))
+    points, _ = column.boundary_points()
+    assert column.boundary_points(len(points) - 1) is None
+    np.testing.assert_array_equal(column.boundary_points(len(points))[0], points)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 90), st.sampled_from([None, 1, 4, 30]), st.sampled_from([2, 3]))
+def test_micro_points_share_the_rows_and_open_into_boundary_points(seed, n, levels, n_classes):
+    values, arm, cls = draw_rows(seed, n, 2, n_classes, levels)
+    column = sort_rows(values, arm, cls, 2, n_classes)
+    cells = column.packed & ((1 << column.bits) - 1)
+    ordered = column.values(np.arange(n))
+    points, rows = column.micro_points(8)
+    assert rows[0] == 0
+    assert rows[-1] == n
+    assert np.all(np.diff(rows) > 0)
+    assert np.all(ordered[rows[1:-1]] > ordered[rows[1:-1] - 1])
+    longest = np.unique(values, return_counts=True)[1].max()
+    assert np.max(np.diff(rows)) <= n // 8 + 1 + longest
+    every = set(column.boundary_points()[1].tolist())
+    around = np.array([len(rows) // 2])
+    fine, fine_rows = column.refine(points, rows, around, 2)
+    assert set(rows.tolist()) <= set(fine_rows.tolist())
+    first, last = rows[max(around[0] - 2, 0)], rows[min(around[0] + 2, len(rows) - 1)]
+    assert {row for row in every if first <= row <= last} <= set(fine_rows.tolist())
+    for counts, row in [*zip(points, rows, strict=True), *zip(fine, fine_rows, strict=True)]:
+        assert counts.tolist() == np.bincount(cells[:row], minlength=2 * n_classes).tolist()
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -186,6 +249,55 @@ def test_fast_search_is_as_good_as_the_exact_one_here(seed):
     prior = interval_prior(len(values), len(points))
     fast, exact = (total_cost(points, search(points, 2, 2, prior), 2, 2, prior) for search in (fast_cuts, exact_cuts))
     assert fast == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["plain", "ties", "heavy tails", "few values"])
+def test_micro_points_and_all_points_lead_to_the_same_cuts(kind, monkeypatch):
+    values, arm, cls = draw_rows(1, 1200, effect=0.8)
+    change = {"ties": lambda v: np.round(v, 1), "heavy tails": lambda v: np.exp(20 * (v - 2)), "few values": np.floor}
+    values = change.get(kind, lambda v: v)(values)
+    column = sort_rows(values, arm, cls)
+    points, rows = column.boundary_points()
+    prior = interval_prior(len(values), len(points))
+    cuts = fast_cuts(points, 2, 2, prior)
+    monkeypatch.setattr(umodl_search, "MICRO_BINS", 64)
+    counts, places = refined_cuts(column, 2, 2, prior)
+    assert len(cuts) == 5 if kind == "plain" else len(cuts) >= 4
+    np.testing.assert_array_equal(places, rows[cuts])
+    np.testing.assert_array_equal(counts, points[cuts])
+
+
+def test_thinning_merges_in_rounds_and_then_one_by_one():
+    points, _, _ = prepare(*draw_rows(0, 200))
+    kept = thinned(points, 2, 2, 12)
+    assert len(kept) == 13
+    assert kept[0] == 0
+    assert kept[-1] == len(points) - 1
+    assert np.all(np.diff(kept) > 0)
+    few = merged(points, 2, 2, None, 12)
+    prior = np.zeros(20)
+    found, strict, even = (
+        total_cost(points, cuts, 2, 2, prior) for cuts in (kept, few, np.linspace(0, len(points) - 1, 13).astype(int))
+    )
+    assert found - strict < 0.2 * (
+        even - strict
+    )  # nearly as good as strictly greedy merging, far from no choice at all
+
+
+def test_shifting_ends_where_no_cut_can_be_moved_for_the_better():
+    points, _, _ = prepare(*draw_rows(4, 120))
+    m = len(points) - 1
+    start = np.array([0, m // 4, m // 2, 3 * m // 4, m])
+    first, last = start[1:-1] - 8, start[1:-1] + 8
+    cuts = shifted(points, start, first, last, 2, 2)
+    prior = np.zeros(9)
+    best = total_cost(points, cuts, 2, 2, prior)
+    assert best < total_cost(points, start, 2, 2, prior)
+    for k in (1, 2, 3):
+        for at in range(max(first[k - 1], cuts[k - 1] + 1), min(last[k - 1], cuts[k + 1] - 1) + 1):
+            other = cuts.copy()
+            other[k] = at
+            assert total_cost(points, other, 2, 2, prior) >= best - 1e-9
 
 
 def test_searches_on_a_single_point():

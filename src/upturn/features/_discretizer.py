@@ -15,6 +15,7 @@ from upturn._target import Label
 from upturn.base import Experiment, Gated
 from upturn.features._frames import like_input, new_frame
 from upturn.features._partition import Floats, Ints, Partition, Table, partition_column
+from upturn.kernels.umodl_points import cells_of_two_classes
 
 SEARCHES = ("auto", "exact", "greedy")
 ENCODINGS = ("code", "effect", "onehot")
@@ -283,7 +284,10 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
 
 def read_cells(data: Experiment) -> tuple[Floats, Table]:
     """Read outcome and arms as cells, refusing outcomes and weights that cannot be counted."""
-    classes, codes = _classes(data.y)
+    n_arms = data.n_arms + 1
+    if n_arms <= 128 and (two := cells_of_two_classes(data.y, data.arm)) is not None:
+        return two[0], Table(two[1], _multiplicity(data), n_arms, 2)
+    classes = np.unique(data.y)
     whole = bool((classes == np.rint(classes)).all())
     if len(classes) == 1:
         raise ValueError(f"y has one value only, {classes[0]:g} (1 class): UMODL compares how often classes occur")
@@ -294,24 +298,13 @@ def read_cells(data: Experiment) -> tuple[Floats, Table]:
             "y = np.digitize(spend, np.quantile(spend, [.25, .5, .75])), or rank features with "
             "FilterSelector(score='f') or FilterSelector(score='euclidean'), which take real values"
         )
-    n_arms = data.n_arms + 1
     if n_arms * len(classes) > 256:
         raise ValueError(
             f"{n_arms} arms times {len(classes)} classes make {n_arms * len(classes)} cells to count, and 256 are the limit: "
             "merge arms or bin the outcome"
         )
-    cells = data.arm * np.uint8(len(classes)) + codes
+    cells = data.arm * np.uint8(len(classes)) + np.searchsorted(classes, data.y).astype(np.uint8)
     return classes, Table(cells, _multiplicity(data), n_arms, len(classes))
-
-
-def _classes(y: Floats) -> tuple[Floats, NDArray[np.uint8]]:
-    """Return the distinct outcomes and the position of each row's among them; two classes need no sorting."""
-    low, high = y.min(), y.max()
-    success = y == high
-    if low < high and (success | (y == low)).all():
-        return np.array([low, high]), success.astype(np.uint8)
-    classes = np.unique(y)
-    return classes, np.searchsorted(classes, y).astype(np.uint8)
 
 
 def _multiplicity(data: Experiment) -> Ints | None:

@@ -15,9 +15,9 @@ from upturn._target import Label
 from upturn.base import Experiment
 from upturn.features._discretizer import _one_of
 from upturn.features._interaction import f_statistic, likelihood_ratio
+from upturn.features._percentiles import bin_score
 from upturn.features._selectors import UpliftSelector
 from upturn.kernels.criteria import CRITERIA, NEEDS_RATES
-from upturn.kernels.filters import bin_divergence
 
 Floats = NDArray[np.float64]
 
@@ -111,7 +111,7 @@ class FilterSelector(UpliftSelector):
         self._check_counts()
         y, binary = _outcome(data, self.score)
         if self.score in DIVERGENCES:
-            judge = partial(_divergence, data, y, binary, CRITERIA[self.score], self.n_bins)
+            judge = partial(bin_score, data, y, binary, CRITERIA[self.score], self.n_bins)
         else:
             judge = partial(_test, data, y, self.score)
         found = np.array(
@@ -174,32 +174,6 @@ def _outcome(data: Experiment, score: str) -> tuple[Floats, bool]:
             "score='euclidean', which take real-valued outcomes, or make it two classes yourself, as in y = (spend > 0)"
         )
     return data.y, False
-
-
-def _bins(column: Floats, n_levels: int | None, n_bins: int) -> NDArray[np.int64]:
-    """Return the bin of each row: percentile bins, or levels; missing values last."""
-    missing = np.isnan(column)
-    if n_levels is not None:
-        return np.where(missing, n_levels, column).astype(np.int64)
-    values = column[~missing] if missing.any() else column
-    if len(values) == 0:
-        return np.zeros(len(column), dtype=np.int64)
-    inner = np.unique(np.percentile(values, np.linspace(0, 100, n_bins + 1)[1:-1]))
-    codes = np.searchsorted(inner, column, side="left").astype(np.int64)
-    codes[missing] = len(inner) + 1
-    return codes
-
-
-def _divergence(data: Experiment, y: Floats, binary: bool, code: int, n_bins: int, j: int) -> tuple[float, float]:
-    levels = data.schema.levels[j]
-    bins = _bins(data.X[:, j], None if levels is None else len(levels), n_bins)
-    n_arms = data.n_arms + 1
-    cells = bins * n_arms + data.arm
-    shape, size = (int(bins.max()) + 1, n_arms), (int(bins.max()) + 1) * n_arms
-    weight = np.bincount(cells, weights=data.weight, minlength=size).astype(np.float64).reshape(shape)
-    outcome = y if data.weight is None else y * data.weight
-    total = np.bincount(cells, weights=outcome, minlength=size).reshape(shape)
-    return float(bin_divergence(code, binary, weight, total)), 0.0
 
 
 def _test(data: Experiment, y: Floats, score: str, j: int) -> tuple[float, float]:

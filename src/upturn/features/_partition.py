@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn.kernels.umodl import boundary_counts, group_prior, interval_prior, part_costs, sort_with_cells
+from upturn.kernels.umodl import group_prior, interval_prior, part_costs
 from upturn.kernels.umodl_groups import MOST_GROUPS, best_groups
+from upturn.kernels.umodl_points import scan_column, sort_column
 from upturn.kernels.umodl_polish import MOST_INTERVALS, greedy_cuts
-from upturn.kernels.umodl_search import exact_cuts, fast_cuts
+from upturn.kernels.umodl_search import ALL_POINTS, exact_cuts, fast_cuts, refined_cuts
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -35,14 +36,25 @@ class Table:
         """Number of (arm, class) pairs."""
         return self.n_arms * self.n_classes
 
-    def count(self, rows: NDArray[np.bool_] | None = None, codes: Ints | None = None, n_codes: int = 1) -> Ints:
-        """Count cells, by code if there are codes: an array of shape (n_codes, n_cells)."""
-        cells = (self.cells if rows is None else self.cells[rows]).astype(np.int64)
-        weights = None if self.weights is None else self.weights if rows is None else self.weights[rows]
-        if codes is not None:
-            cells += codes * self.n_cells
-        found = np.bincount(cells, weights=weights, minlength=n_codes * self.n_cells)
+    @property
+    def n(self) -> int:
+        """Number of rows, as often as they occur."""
+        return len(self.cells) if self.weights is None else int(self.weights.sum())
+
+    @property
+    def everything(self) -> Ints:
+        """Rows of every cell, an array of shape (1, n_cells)."""
+        return self.count(np.zeros(len(self.cells), dtype=np.int64), 1)
+
+    def count(self, codes: Ints, n_codes: int) -> Ints:
+        """Count cells by code: an array of shape (n_codes, n_cells)."""
+        found = np.bincount(codes * self.n_cells + self.cells, weights=self.weights, minlength=n_codes * self.n_cells)
         return found.astype(np.int64).reshape(n_codes, self.n_cells)
+
+    def take(self, rows: NDArray[np.bool_]) -> Table:
+        """Return the table of some rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Table(self.cells[rows], weights, self.n_arms, self.n_classes)
 
 
 @dataclass(frozen=True)
@@ -199,37 +211,22 @@ def partition_column(column: Floats, table: Table, n_levels: int | None, search:
 
     Missing values are a part of their own, or the whole feature is a single part, whichever is cheaper.
     """
-    missing = np.isnan(column)
-    some = bool(missing.any())
-    everything = table.count()
-    if missing.all():
-        none = None if n_levels is None else np.full(n_levels, -1, dtype=np.int64)
-        return _single(
-            everything,
-            table,
-            np.empty(0) if n_levels is None else None,
-            none,
-            np.log(everything.sum() if n_levels is None else 1) + np.log(2.0),
-        )
-    present = (
-        Table(
-            table.cells[~missing],
-            None if table.weights is None else table.weights[~missing],
-            table.n_arms,
-            table.n_classes,
-        )
-        if some
-        else table
-    )
-    values = column[~missing] if some else column
+    n_missing, magnitudes = scan_column(column)
+    if n_missing == len(column):
+        edges, groups = (np.empty(0), None) if n_levels is None else (None, np.full(n_levels, -1, dtype=np.int64))
+        return _single(table.everything, table, edges, groups, np.log(table.n if n_levels is None else 1) + np.log(2.0))
+    some = n_missing > 0
+    missing = np.isnan(column) if some else None
+    values, present = (column[~missing], table.take(~missing)) if missing is not None else (column, table)
     if n_levels is None:
-        edges, parts, prior = _cut(values, present, int(everything.sum()), some, search)
+        edges, parts, prior = _cut(values, present, table.n, some, search, magnitudes)
         groups = None
     else:
         groups, parts, prior = _group(values, present, n_levels, some, search)
         edges = None
-    if some:
-        parts = np.vstack([parts, table.count(missing)])
+    if missing is not None:
+        parts = np.vstack([parts, table.take(missing).everything])
+    everything = parts.sum(axis=0, keepdims=True)
     pooled, separate = part_costs(parts, table.n_arms, table.n_classes)
     cost = float(np.minimum(pooled, separate).sum() + prior[len(parts)])
     if len(parts) > 1:
@@ -250,35 +247,39 @@ def _single(everything: Ints, table: Table, edges: Floats | None, groups: Ints |
     return Partition(edges, groups, 0, counts, separate < pooled, cost, cost)
 
 
-def _cut(values: Floats, table: Table, n: int, some_missing: bool, search: str) -> tuple[Floats, Ints, Floats]:
+def _cut(
+    values: Floats, table: Table, n: int, some_missing: bool, search: str, magnitudes: tuple[int, int]
+) -> tuple[Floats, Ints, Floats]:
     """Return edges, counts of the intervals, and the prior by number of parts (missing values included)."""
-    ordered, cells, weights = sort_with_cells(values, table.cells, table.n_cells, table.weights)
-    points, rows = boundary_counts(ordered, cells, table.n_cells, weights, merge_runs=search != "greedy")
-    if search == "exact" and len(points) > MOST_EXACT_POINTS:
+    rows_of = sort_column(values, table.cells, table.n_cells, table.weights, magnitudes)
+    points = rows_of.boundary_points(ALL_POINTS if search == "auto" else None, merge_runs=search != "greedy")
+    if search == "exact" and points is not None and len(points[0]) > MOST_EXACT_POINTS:
         raise ValueError(
-            f"search='exact' weighs every pair of boundary points, and a column has {len(points):,} of them: the limit is "
+            f"search='exact' weighs every pair of boundary points, and a column has {len(points[0]):,} of them: the limit is "
             f"{MOST_EXACT_POINTS:,}; use search='auto', which finds the same or almost the same partition"
         )
-    most = len(points) - 1 if search == "greedy" else min(len(points) - 1, MOST_INTERVALS)
-    prior = interval_prior(n, most + 1)
-    of_intervals = np.concatenate([[np.inf], prior[1 + some_missing :]])
-    if search == "greedy":
-        find = greedy_cuts
-    elif search == "exact" or len(points) <= EXACT_POINTS:
-        find = exact_cuts
+    many = len(values) if points is None else len(points[0]) - 1
+    most = (many if search == "greedy" else min(many, MOST_INTERVALS)) + 1
+    prior = interval_prior(n, 1 << most.bit_length())[: most + 1]  # a rounded length, so that columns share it
+    of_intervals = np.concatenate([[np.inf], prior[2:]]) if some_missing else prior
+    if points is None:
+        before, rows = refined_cuts(rows_of, table.n_arms, table.n_classes, of_intervals)
     else:
-        find = fast_cuts
-    cuts = find(points, table.n_arms, table.n_classes, of_intervals)
-    below, above = ordered[rows[cuts[1:-1]] - 1], ordered[rows[cuts[1:-1]]]
+        if search == "greedy":
+            find = greedy_cuts
+        else:
+            find = exact_cuts if search == "exact" or len(points[0]) <= EXACT_POINTS else fast_cuts
+        cuts = find(points[0], table.n_arms, table.n_classes, of_intervals)
+        before, rows = points[0][cuts], points[1][cuts]
+    below, above = rows_of.values(rows[1:-1] - 1), rows_of.values(rows[1:-1])
     middle = below + (above - below) / 2
     edges = np.where(middle < above, middle, below)  # neighbouring floats have nothing between them
-    before = points[cuts].astype(np.int64)
-    return edges, before[1:] - before[:-1], prior
+    return edges, before[1:].astype(np.int64) - before[:-1], prior
 
 
 def _group(codes: Floats, table: Table, n_levels: int, some_missing: bool, search: str) -> tuple[Ints, Ints, Floats]:
     """Return the group of each level, counts of the groups, and the prior by number of parts."""
-    counts = table.count(codes=codes.astype(np.int64), n_codes=n_levels)
+    counts = table.count(codes.astype(np.int64), n_levels)
     there = counts.sum(axis=1) > 0
     n_values = int(there.sum()) + some_missing
     prior = group_prior(n_values, min(n_values, MOST_GROUPS + 1))

@@ -14,6 +14,8 @@ from upturn._target import Label
 from upturn.base import Experiment, Gated
 from upturn.features._discretizer import UMODLDiscretizer
 from upturn.features._frames import select_columns
+from upturn.features._percentiles import bin_score
+from upturn.kernels.criteria import CRITERIA
 
 
 class UpliftSelector(SelectorMixin, Gated):  # type: ignore[misc]
@@ -35,12 +37,11 @@ class UpliftSelector(SelectorMixin, Gated):  # type: ignore[misc]
         check_is_fitted(self)
         mask = self._get_support_mask()
         if not mask.any():
-            warnings.warn(
-                f"{type(self).__name__} kept no feature: none of the {len(mask)} tells anything about the effect of the treatment",
-                UserWarning,
-                stacklevel=2,
-            )
+            warnings.warn(self._nothing_kept(len(mask)), UserWarning, stacklevel=2)
         return select_columns(X, self._schema, mask, type(self).__name__)
+
+    def _nothing_kept(self, n_features: int) -> str:
+        return f"{type(self).__name__} kept none of the {n_features} feature(s)"
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         raise TypeError(f"{type(self).__name__} does not say what it selects")
@@ -64,6 +65,10 @@ class UMODLSelector(UpliftSelector):
     ----------
     effect_only : bool
         Whether only parts in which the arms differ (W = 1) count.
+    min_features : int
+        Keep at least so many, if there are as many: where fewer score above 0, those join in which the arms are farthest
+        apart on ten percentile bins (the sum above, over these bins). With 0 it may happen that none is kept, and most
+        models refuse a table without columns; 1 keeps a pipeline going when nothing but noise is there.
     search : {"auto", "exact", "greedy"}
         See :class:`UMODLDiscretizer`.
     n_jobs : int, optional
@@ -77,6 +82,8 @@ class UMODLSelector(UpliftSelector):
     ----------
     scores_ : array of shape (n_features,)
         Importances.
+    fillers_ : array of int
+        Columns that score 0 and are kept for the sake of ``min_features``, the best first.
     partitions_, classes_
         See :class:`UMODLDiscretizer`.
     discretizer_ : UMODLDiscretizer
@@ -103,21 +110,27 @@ class UMODLSelector(UpliftSelector):
         self,
         *,
         effect_only: bool = False,
+        min_features: int = 0,
         search: Literal["auto", "exact", "greedy"] = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
         control: Label | None = None,
     ) -> None:
         self.effect_only = effect_only
+        self.min_features = min_features
         self.search = search
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.control = control
 
     def _fit(self, data: Experiment) -> None:
+        least = self.min_features
+        if not isinstance(least, int | np.integer) or isinstance(least, bool) or least < 0:
+            raise ValueError(f"min_features={least!r}: expected how many features to keep at least, 0 or more")
         model = self._new_discretizer()
         model._fit(data)
         self._adopt(model, self.effect_only)
+        self.fillers_ = _farthest_apart(data, np.flatnonzero(self.scores_ == 0), least - int((self.scores_ > 0).sum()))
 
     @property
     def discretizer_(self) -> UMODLDiscretizer:
@@ -138,10 +151,19 @@ class UMODLSelector(UpliftSelector):
         self._counted_effect_only = effect_only  # the parameter may be set anew before the next fit
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
-        return self.scores_ > 0
+        mask: NDArray[np.bool_] = self.scores_ > 0
+        mask[self.fillers_] = True
+        return mask
+
+    def _nothing_kept(self, n_features: int) -> str:
+        return (
+            f"UMODLSelector kept none of the {n_features} feature(s): in none of them does UMODL find more than one part, as in "
+            "noise. A model behind it has nothing to learn from; UMODLSelector(min_features=1) keeps the best one nevertheless"
+        )
 
     def _get_state(self) -> dict[str, Any]:
-        return {**self.discretizer_._get_state(), "effect_only": self._counted_effect_only}
+        fitted = self.discretizer_._get_state()
+        return {**fitted, "effect_only": self._counted_effect_only, "fillers": self.fillers_}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         model = self._new_discretizer()
@@ -151,3 +173,20 @@ class UMODLSelector(UpliftSelector):
         if not isinstance(state["effect_only"], bool):
             raise ValueError("effect_only is not a yes or no")
         self._adopt(model, state["effect_only"])
+        fillers = state.get("fillers", np.empty(0, dtype=np.int64))  # files of earlier versions have none
+        allowed = set(np.flatnonzero(self.scores_ == 0).tolist())
+        good = fillers.dtype == np.int64 and fillers.ndim == 1 and len(set(fillers.tolist())) == len(fillers)
+        if not good or not set(fillers.tolist()) <= allowed:
+            raise ValueError("the features kept for want of better ones are not well formed")
+        self.fillers_ = fillers
+
+
+def _farthest_apart(data: Experiment, columns: NDArray[np.int64], wanted: int) -> NDArray[np.int64]:
+    """Return the columns, at most so many, in which the arms are farthest apart on percentile bins."""
+    if wanted <= 0:
+        return np.empty(0, dtype=np.int64)
+    classes = np.unique(data.y)
+    binary = len(classes) == 2
+    y = (data.y == classes[1]).astype(np.float64) if binary else data.y
+    scores = [bin_score(data, y, binary, CRITERIA["euclidean"], 10, int(j))[0] for j in columns]
+    return columns[np.argsort(-np.array(scores), kind="stable")[:wanted]]

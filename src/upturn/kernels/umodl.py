@@ -5,7 +5,7 @@ point ``k``. Rows between two points are then a subtraction away, and no kernel 
 
     value   1.0  1.2  1.2  1.5  2.0  2.4
     cell     a    a    b    b    b    c          cell = arm * n_classes + class
-    points ^                   ^         ^  ^    only here can an optimal cut be (see ``boundary_counts``)
+    points ^                   ^         ^  ^    only here can an optimal cut be (see ``umodl_points``)
 
 The cost of an interval is the cheaper of two descriptions (one distribution of the outcome, or one for each arm), so
 the flag W of the paper never has to be searched. The cost of a partition is the sum over its intervals plus a prior
@@ -20,17 +20,28 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ._jit import F8, I4_2, I8, I8_2, U1, F8_out, I4_2_out, I8_out, U1_out, b1, i8, inner, kernel, void
+from ._jit import F8, I4_2, F8_out, i8, inner, kernel, void
 
 Floats = NDArray[np.float64]
 
-BLOCK = 1024  # every so many entries the log-factorials are anchored anew, so that rounding errors do not add up
+BLOCK = 1024  # log-factorials are made in blocks of so many, each with its own anchor, so rounding errors do not add up
+STIRLING = 1 << 16  # from here on by Stirling's series, whose next term is below 1e-27
 
 
 @kernel(void, F8_out)
 def _fill_log_factorials(table):
-    for n in range(table.shape[0]):
+    for n in range(min(table.shape[0], STIRLING)):
         table[n] = math.lgamma(n + 1.0) if n % BLOCK == 0 else table[n - 1] + math.log(float(n))
+    constant = 0.5 * math.log(2.0 * math.pi)
+    for start in range(STIRLING, table.shape[0], BLOCK):
+        centre = start + 0.5 * BLOCK
+        log_centre = math.log(centre)
+        for n in range(start, min(start + BLOCK, table.shape[0])):
+            k = float(n)
+            s = (k - centre) / (k + centre)  # log(k / centre) = 2 artanh(s), and |s| < 2^-8: a loop that vectorises
+            q = s * s
+            log_k = log_centre + 2.0 * s * (1.0 + q * (1.0 / 3.0 + q * (1.0 / 5.0 + q * (1.0 / 7.0))))
+            table[n] = ((k + 0.5) * log_k - k) + (constant + (1.0 / 12.0 - 1.0 / (360.0 * k * k)) / k)
 
 
 @functools.lru_cache(maxsize=2)
@@ -43,7 +54,8 @@ def _table_of(size: int) -> Floats:
 
 def log_factorials(n: int) -> Floats:
     """Return a table of log k! that reaches at least to k = n; the last two made are kept."""
-    return _table_of(1 << max(int(n).bit_length(), 12))
+    step = 1 << max(int(n).bit_length() - 3, 12)
+    return _table_of((int(n) // step + 1) * step)
 
 
 @inner
@@ -162,6 +174,7 @@ def part_costs(parts: NDArray[np.int64], n_arms: int, n_classes: int) -> tuple[F
     return pooled, separate
 
 
+@functools.lru_cache(maxsize=4)  # the columns of a table share it
 def interval_prior(n: int, most: int) -> Floats:
     """Return log N + log C(N+I-1, I-1) + I log 2 for I = 1 ... most (entry 0 is infinite: no such model).
 
@@ -171,6 +184,7 @@ def interval_prior(n: int, most: int) -> Floats:
     prior = np.full(most + 1, np.inf)
     prior[1] = math.log(n) + math.log(2.0)
     prior[2:] = prior[1] + np.cumsum(np.log((n + i) / i) + math.log(2.0))
+    prior.flags.writeable = False
     return prior
 
 
@@ -192,101 +206,3 @@ def group_prior(n_values: int, most: int) -> Floats:
     i = np.arange(1, most + 1)
     prior[1:] = math.log(n_values) + np.logaddexp.accumulate(stirling[1:]) + i * math.log(2.0)
     return prior
-
-
-@kernel(i8, F8, U1, I8_2, b1, I4_2_out, I8_out)
-def _boundary_counts(values, cells, weights, merge_runs, counts, rows):
-    n, n_cells = values.shape[0], counts.shape[1]
-    weighted = weights.shape[0] > 0
-    running = np.zeros(n_cells, dtype=np.int64)
-    found = 0  # points written so far; point 0 is before the first row
-    rows[0] = 0
-    for c in range(n_cells):
-        counts[0, c] = 0
-    run = -2  # the one cell of the run that ends here, or -1 where the last atom mixes cells
-    start = 0
-    while start < n:
-        stop = start + 1
-        atom = int(cells[start])
-        while stop < n and values[stop] == values[start]:
-            if cells[stop] != atom:
-                atom = -1
-            stop += 1
-        if start > 0 and not (merge_runs and atom >= 0 and atom == run):
-            found += 1
-            rows[found] = start
-            for c in range(n_cells):
-                counts[found, c] = running[c]
-        for k in range(start, stop):
-            running[cells[k]] += weights[k, 0] if weighted else 1
-        run = atom
-        start = stop
-    found += 1
-    rows[found] = n
-    for c in range(n_cells):
-        counts[found, c] = running[c]
-    return found + 1
-
-
-def boundary_counts(
-    values: Floats,
-    cells: NDArray[np.uint8],
-    n_cells: int,
-    weights: NDArray[np.int64] | None = None,
-    merge_runs: bool = True,
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Reduce sorted values and their cells to boundary points.
-
-    Cuts lie between distinct values. Inside a run of distinct values whose rows all fall in one cell, no cut is ever
-    needed: as a function of how many rows of the run an interval takes, its cost is concave, log((n+J)/(n_j+1))
-    being the decreasing step, so the best place is an end of the run.
-
-    Returns
-    -------
-    counts : (points, n_cells) int32
-        Rows of each cell before each point, from 0 to all.
-    rows : (points,) int64
-        How many rows lie before each point.
-    """
-    n = len(values)
-    counts = np.empty((n + 1, n_cells), dtype=np.int32)
-    rows = np.empty(n + 1, dtype=np.int64)
-    no_weights = np.empty((0, 1), dtype=np.int64)
-    found = _boundary_counts(
-        values, cells, no_weights if weights is None else weights.reshape(-1, 1), merge_runs, counts, rows
-    )
-    return counts[:found], rows[:found]
-
-
-@kernel(b1, I8, F8, i8, U1_out)
-def _unpack_cells(packed, ordered, bits, cells):
-    mask = (1 << bits) - 1
-    for k in range(packed.shape[0]):
-        cells[k] = packed[k] & mask
-        if k > 0 and ordered[k] != ordered[k - 1] and packed[k] >> bits == packed[k - 1] >> bits:
-            return False
-    return True
-
-
-def sort_with_cells(
-    values: Floats, cells: NDArray[np.uint8], n_cells: int, weights: NDArray[np.int64] | None = None
-) -> tuple[Floats, NDArray[np.uint8], NDArray[np.int64] | None]:
-    """Sort values and carry their cells (and weights) along.
-
-    An indirect sort of ten million values costs eight direct ones. So the cell is packed into the lowest bits of an
-    order-preserving integer, and integers and values are sorted directly. Where two distinct values differ only in
-    the bits given up (seen by comparing neighbours afterwards), the indirect sort does the work after all.
-    """
-    values = values + 0.0  # -0.0 becomes 0.0: equal values must have equal bits
-    bits = max(int(n_cells - 1).bit_length(), 1)
-    if weights is None and bits <= 8:
-        keys = values.view(np.int64)
-        keys = keys ^ ((keys >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))  # negative floats order the other way round
-        packed = ((keys >> bits) << bits) | cells
-        packed.sort()
-        ordered = np.sort(values)
-        ordered_cells = np.empty(len(values), dtype=np.uint8)
-        if _unpack_cells(packed, ordered, bits, ordered_cells):
-            return ordered, ordered_cells, None
-    order = np.argsort(values, kind="stable")
-    return values[order], cells[order], None if weights is None else weights[order]

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from ._jit import F8, I4_2, F8_2_out, I4_2_out, I8_out, f8, i8, inner, kernel
 from .umodl import Floats, interval_cost, log_factorials
-from .umodl_polish import TOLERANCE, Points, cuts_cost
+from .umodl_points import Points
+from .umodl_polish import TOLERANCE, cuts_cost
 from .umodl_search import exact_cuts
 
 Groups = NDArray[np.int64]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ._jit import F8, I4_2, I8, F8_out, I8_out, f8, i8, inner, kernel, void
+from ._jit import F8, I4_2, I8, F8_out, I4_2_out, I8_out, b1, f8, i8, inner, kernel, void
 from .umodl import (
     Floats,
     costs_of_cutting,
@@ -18,12 +18,12 @@ from .umodl import (
     log_factorials,
     two_by_two_cost,
 )
+from .umodl_points import Points
 
-Points = NDArray[np.int32]
 Cuts = NDArray[np.int64]
 
 MOST_INTERVALS = 1 << 14  # post-optimisation never grows a partition beyond this
-SCAN = 8192  # a longer span is scanned in strides,
+SCAN = 2048  # a longer span is scanned in strides,
 CLOSE_LOOKS = 6  # and so many of the best places are then looked at closely
 MERGES = 1 << 20  # merges a call: about half a second
 TOLERANCE = 1e-13  # a gain must exceed this part of the cost: a log-factorial's last bit is 3e-8 at ten million rows
@@ -146,8 +146,7 @@ def _polish(points, cuts, n, n_arms, n_classes, table, prior, scale, rounds):
 def polish(points: Points, cuts: Cuts, n_arms: int, n_classes: int, prior: Floats) -> Cuts:
     """Improve a partition until no split, merge, merge-split or merge-merge-split lowers its cost."""
     table = table_for(points, n_classes)
-    ends = np.array([0, len(points) - 1], dtype=np.int64)
-    scale = abs(float(cuts_cost(points, ends, n_arms, n_classes, table))) + 1.0
+    scale = _scale(points, n_arms, n_classes, table)
     room = min(len(points), max(MOST_INTERVALS, len(cuts)) + 1)
     n = len(cuts)
     buffer = np.zeros(min(room, 4 * n + 64), dtype=np.int64)
@@ -159,6 +158,80 @@ def polish(points: Points, cuts: Cuts, n_arms: int, n_classes: int, prior: Float
             return buffer[:n].copy()
         n = abs(n)
         buffer = np.concatenate([buffer[:n], np.zeros(min(room, 4 * n + 64) - n, dtype=np.int64)])
+
+
+@kernel(b1, I4_2, I8, I8, i8, i8, F8, f8, I8_out)
+def _shift(points, first, last, n_arms, n_classes, table, least_gain, cuts):
+    """Move each cut in turn to the best place in its window; return whether any was moved."""
+    moved = False
+    for k in range(1, cuts.shape[0] - 1):
+        lo, hi = cuts[k - 1], cuts[k + 1]
+        start, stop = max(first[k - 1], lo + 1), min(last[k - 1], hi - 1)
+        costs = np.empty(stop - start + 1)
+        costs_of_cutting(points, lo, hi, start, 1, n_arms, n_classes, table, costs)
+        best = np.argmin(costs)
+        if costs[cuts[k] - start] - costs[best] > least_gain:
+            cuts[k] = start + best
+            moved = True
+    return moved
+
+
+def shifted(points: Points, cuts: Cuts, first: Cuts, last: Cuts, n_arms: int, n_classes: int) -> Cuts:
+    """Move the cuts, each between its ``first`` and ``last`` point, until no single move lowers the cost."""
+    table, cuts = table_for(points, n_classes), cuts.copy()
+    least_gain = _scale(points, n_arms, n_classes, table) * TOLERANCE
+    while _shift(points, first, last, n_arms, n_classes, table, least_gain, cuts):
+        pass
+    return cuts
+
+
+def _scale(points: Points, n_arms: int, n_classes: int, table: Floats) -> float:
+    ends = np.array([0, len(points) - 1], dtype=np.int64)
+    return abs(float(cuts_cost(points, ends, n_arms, n_classes, table))) + 1.0
+
+
+@kernel(i8, I4_2, i8, i8, F8, i8, I4_2_out, I8_out)
+def _thin(points, n_arms, n_classes, table, enough, left, kept):
+    """Merge in rounds, in each all pairs that are cheaper to merge than the pairs beside them; return what is left.
+
+    ``kept`` are the indices of the points left, ``left`` these points side by side. A round merges about a third of the
+    intervals, and none is started with fewer than twice ``enough``.
+    """
+    m, n_cells = points.shape[0] - 1, points.shape[1]
+    for k in range(m + 1):
+        kept[k] = k
+        for c in range(n_cells):
+            left[k, c] = points[k, c]
+    costs, unions, added = np.empty(m), np.empty(m), np.empty(m + 1)
+    costs_of_spans(left, 1, n_arms, n_classes, table, costs)
+    while m > 2 * enough:
+        costs_of_spans(left[: m + 1], 2, n_arms, n_classes, table, unions)
+        for k in range(m - 1):
+            added[k] = unions[k] - costs[k] - costs[k + 1]
+        added[m - 1] = np.inf
+        before, to, k = np.inf, 0, 0
+        while k < m:  # interval k stays as it is, or takes in the next one
+            if added[k] < before and added[k] <= added[k + 1]:
+                costs[to] = unions[k]
+                before = added[k + 1]
+                k += 2
+            else:
+                costs[to] = costs[k]
+                before = added[k]
+                k += 1
+            to += 1
+            kept[to] = kept[k]
+            for c in range(n_cells):
+                left[to, c] = left[k, c]
+        m = to
+    return m + 1
+
+
+def thinned(points: Points, n_arms: int, n_classes: int, enough: int) -> Cuts:
+    """Merge neighbours, cheap merges first, until ``enough`` intervals are left: in rounds at first, then one by one."""
+    kept, left = np.empty(len(points), dtype=np.int64), np.empty_like(points)
+    found = _thin(points, n_arms, n_classes, table_for(points, n_classes), enough, left, kept)
+    return kept[merged(left[:found], n_arms, n_classes, None, enough)]
 
 
 @inner

@@ -1,10 +1,11 @@
 """Searching for the cheapest partition of one numeric feature.
 
-Everything works on the boundary points of ``umodl.boundary_counts``; a partition is the increasing list of the points
-it cuts at, both ends included.
+Everything works on the points of ``umodl_points``; a partition is the increasing list of the points it cuts at, both
+ends included.
 
 - ``exact_cuts``: dynamic programming, the global optimum over the points given, O(points²).
 - ``fast_cuts``: the same over few, well-chosen points, again and again, and ``polish`` at the end.
+- ``refined_cuts``: ``fast_cuts`` on micro-points, then all boundary points near the cuts. Work that does not grow with n.
 - ``greedy_cuts`` (in ``umodl_polish``): the paper's bottom-up merging with its post-optimisation.
 
 Why the exact search needs no table over the number of intervals I: let F(I) be the least sum of interval costs. The
@@ -20,15 +21,22 @@ from numpy.typing import NDArray
 
 from ._jit import F8, I4_2, I8, F8_out, I8_out, f8, i8, kernel, void
 from .umodl import Floats, costs_up_to
-from .umodl_polish import TOLERANCE, Cuts, Points, cuts_cost, merged, polish, table_for
+from .umodl_points import Points, SortedColumn
+from .umodl_polish import TOLERANCE, Cuts, cuts_cost, merged, polish, shifted, table_for, thinned
+
+Rows = NDArray[np.int64]
 
 STORED_POINTS = 4096  # up to here the costs of all intervals are kept (67 MB), beyond they are computed on the fly
-GREEDY_POINTS = 1 << 16  # the fast search merges at most so many equal-frequency bins
-GRID = 384  # down to so many,
-BACKBONE = 128  # and adds so many points that share the rows evenly;
-NEAR_POINTS = 384  # then so many around the cuts found
-BAND_BUDGET = 1 << 19  # at last it weighs about so many intervals at (nearly) full resolution,
-BAND_PASSES = 2  # so many times
+ALL_POINTS = 1 << 15  # the fast search works on all boundary points up to so many,
+MICRO_BINS = 1 << 15  # else on micro-points that make so many bins;
+GRID, FINE_GRID = 256, 768  # it merges them down to so many (the latter if that leaves few for each interval),
+NEAR_POINTS = 384  # then so many around the cuts found,
+BAND_BUDGET = 1 << 17  # weighs about so many intervals of (nearly) all points, or
+BAND_SHARE = 1 << 13  # so many for each interval found, if that is more,
+BAND_PASSES = 2  # so many times,
+REACH_ROWS = 1024  # and at last opens the bins of so many rows (2 to 16 bins) on either side of each cut,
+REFINEMENTS = 4  # at most so many times
+FEW_CUTS = 12  # beyond, only intervals of a length like the old ones are weighed
 
 
 @kernel(void, I4_2, i8, i8, F8, F8_out)
@@ -124,28 +132,27 @@ def exact_cuts(points: Points, n_arms: int, n_classes: int, prior: Floats) -> Cu
 
 
 def fast_cuts(points: Points, n_arms: int, n_classes: int, prior: Floats) -> Cuts:
-    """Return a partition whose cost is at or near the optimum, in time that hardly grows beyond a pass over the points.
+    """Return a partition of these points whose cost is at or near the optimum, in time that hardly grows with them.
 
-    1. Merge neighbours greedily until a few hundred intervals are left: a grid that is fine where something happens.
-    2. The exact search over that grid and some equal-frequency points.
+    1. Merge neighbours until a few hundred intervals are left: a grid that is fine where something happens.
+    2. The exact search over that grid and some points that share the rows evenly.
     3. The exact search over the neighbourhoods of the cuts found, ever closer, down to single points.
     4. A search over (nearly) all points that only considers intervals of a length like the old ones.
-    5. ``polish`` at full resolution.
+    5. ``polish``.
 
     The merging of step 1, carried on to its end and polished, is the paper's search: the cheaper of the two is returned.
     """
-    rows = points[:, 0].astype(np.int64)
-    for cell in range(1, points.shape[1]):  # a sum over axis 1 would take ten times as long
-        rows += points[:, cell]
-    base = _equal_frequency(rows, GREEDY_POINTS)
-    grid = base[merged(np.ascontiguousarray(points[base]), n_arms, n_classes, None, GRID)]
+    for size in (GRID, FINE_GRID):
+        grid = thinned(points, n_arms, n_classes, size)
+        backbone = np.linspace(0, len(points) - 1, size // 3).astype(np.int64)
+        chosen = _union(grid, backbone)
+        cuts = chosen[exact_cuts(points[chosen], n_arms, n_classes, prior)]
+        if len(cuts) < size // 8:
+            break
     greedy = grid[merged(points[grid], n_arms, n_classes, prior, 1)] if len(grid) <= len(prior) else grid[[0, -1]]
-    backbone = _equal_frequency(rows, BACKBONE)
-    chosen = np.union1d(grid, backbone)
-    cuts = chosen[exact_cuts(points[chosen], n_arms, n_classes, prior)]
     reach = int(np.max(np.diff(chosen)))
     while reach > 1 and len(cuts) > 2:
-        around = max(NEAR_POINTS // (2 * len(cuts)), 6)  # points on either side of each cut
+        around = _around(cuts)
         reach = max(reach // around, 1)
         cuts = _search_near(points, cuts, backbone, reach, around, n_arms, n_classes, prior)
     if len(cuts) > 2:
@@ -155,28 +162,54 @@ def fast_cuts(points: Points, n_arms: int, n_classes: int, prior: Floats) -> Cut
     return min(found, key=lambda cuts: _total(points, cuts, n_arms, n_classes, prior))
 
 
+def refined_cuts(column: SortedColumn, n_arms: int, n_classes: int, prior: Floats) -> tuple[Points, Rows]:
+    """Return counts and rows of the cuts that ``fast_cuts`` finds on micro-points, moved to the best places nearby.
+
+    Around every cut all boundary points join the micro-points, and the cuts are searched and polished again, until none
+    moves any more.
+    """
+    points, rows = column.micro_points(MICRO_BINS)
+    cuts = fast_cuts(points, n_arms, n_classes, prior)
+    found, places = points[cuts], rows[cuts]
+    reach = min(max(REACH_ROWS * MICRO_BINS // len(column), 2), 16)
+    for _ in range(REFINEMENTS):
+        inner = np.searchsorted(rows, places[1:-1])
+        fine, fine_rows = column.refine(points, rows, inner, reach)
+        first, last = (
+            np.searchsorted(fine_rows, rows[np.clip(inner + step, 0, len(rows) - 1)]) for step in (-reach, reach)
+        )
+        cuts = shifted(fine, np.searchsorted(fine_rows, places), first, last, n_arms, n_classes)
+        cuts = polish(fine, cuts, n_arms, n_classes, prior)
+        settled = np.array_equal(fine_rows[cuts], places)
+        found, places = fine[cuts], fine_rows[cuts]
+        if settled:
+            break
+    return found, places
+
+
+def _around(cuts: Cuts) -> int:
+    """Return how many points on either side of each cut make up a neighbourhood."""
+    return max(NEAR_POINTS // (2 * len(cuts)), 6)
+
+
 def _total(points: Points, cuts: Cuts, n_arms: int, n_classes: int, prior: Floats) -> float:
     return float(cuts_cost(points, cuts, n_arms, n_classes, table_for(points, n_classes)) + prior[len(cuts) - 1])
 
 
 def _search_band(points: Points, cuts: Cuts, n_arms: int, n_classes: int, prior: Floats) -> Cuts:
-    """Search over as many points as the budget allows, with intervals at most as long as three old ones or so.
+    """Search over as many points as the budget allows, some near the cuts and the others evenly spread.
 
-    The longer an interval may be, the more work: m points and I old intervals make about m * (4 m / I) / 2 intervals.
+    m points and I old intervals make about m * (4 m / I) / 2 intervals to weigh.
     """
     for _ in range(BAND_PASSES):
         intervals = len(cuts) - 1
-        most = int(np.sqrt(2 * BAND_BUDGET * max(intervals / 4, 1)))
+        budget = max(BAND_BUDGET, BAND_SHARE * intervals)
+        most = int(np.sqrt(2 * budget * max(intervals / 4, 1)))
         stride = max((len(points) - 1) // most, 1)
-        offsets = np.arange(-stride, stride + 1) if stride < 9 else np.arange(-8, 9)
-        near = np.clip(cuts[1:-1, None] + offsets[None, :], 0, len(points) - 1)
-        chosen = np.union1d(near, np.union1d(np.arange(0, len(points), stride), cuts))
-        before = np.searchsorted(cuts, chosen) - 1  # the last old cut strictly before each point
-        earliest = np.searchsorted(chosen, cuts[np.maximum(before - 2, 0)])
-        pricing = _Pricing(points[chosen], n_arms, n_classes, earliest)
-        found = chosen[pricing.cuts_at(float(prior[min(intervals + 1, len(prior) - 1)] - prior[intervals]))]
-        new, old = (_total(points, c, n_arms, n_classes, prior) for c in (found, cuts))
-        if new >= old * (1.0 - TOLERANCE):
+        found = _search_like(
+            points, cuts, np.arange(0, len(points), stride), 1, min(stride, 8), n_arms, n_classes, prior
+        )
+        if found is cuts:
             break
         cuts = found
     return cuts
@@ -185,17 +218,31 @@ def _search_band(points: Points, cuts: Cuts, n_arms: int, n_classes: int, prior:
 def _search_near(
     points: Points, cuts: Cuts, others: Cuts, reach: int, around: int, n_arms: int, n_classes: int, prior: Floats
 ) -> Cuts:
-    """Search exactly over ``around`` points at distances of ``reach`` on either side of each cut, and the others."""
-    offsets = np.arange(-around, around + 1) * reach
-    near = np.clip(cuts[1:-1, None] + offsets[None, :], 0, len(points) - 1)
-    chosen = np.union1d(near, np.union1d(others, cuts))
+    """Search over ``around`` points at distances of ``reach`` on either side of each cut, and the others."""
+    if len(cuts) > FEW_CUTS:
+        return _search_like(points, cuts, others, reach, around, n_arms, n_classes, prior)
+    chosen = _neighbourhood(points, cuts, others, reach, around)
     best: Cuts = chosen[exact_cuts(points[chosen], n_arms, n_classes, prior)]
     return best
 
 
-def _equal_frequency(rows: NDArray[np.int64], most: int) -> Cuts:
-    """Return up to ``most + 1`` indices of points that share the rows evenly, both ends included."""
-    if len(rows) <= most + 1:
-        return np.arange(len(rows), dtype=np.int64)
-    wanted = np.linspace(0, rows[-1], most + 1)
-    return np.unique(np.clip(np.searchsorted(rows, wanted), 0, len(rows) - 1)).astype(np.int64)
+def _search_like(
+    points: Points, cuts: Cuts, others: Cuts, reach: int, around: int, n_arms: int, n_classes: int, prior: Floats
+) -> Cuts:
+    """Search the same points, but only intervals at most as long as three old ones or so; return ``cuts`` if in vain."""
+    chosen, intervals = _neighbourhood(points, cuts, others, reach, around), len(cuts) - 1
+    before = np.searchsorted(cuts, chosen) - 1  # the last old cut strictly before each point
+    earliest = np.searchsorted(chosen, cuts[np.maximum(before - 2, 0)])
+    pricing = _Pricing(points[chosen], n_arms, n_classes, earliest)
+    found = chosen[pricing.cuts_at(float(prior[min(intervals + 1, len(prior) - 1)] - prior[intervals]))]
+    new, old = (_total(points, c, n_arms, n_classes, prior) for c in (found, cuts))
+    return found if new < old * (1.0 - TOLERANCE) else cuts
+
+
+def _neighbourhood(points: Points, cuts: Cuts, others: Cuts, reach: int, around: int) -> Cuts:
+    near = cuts[1:-1, None] + np.arange(-around, around + 1) * reach
+    return _union(np.clip(near, 0, len(points) - 1), others, cuts)
+
+
+def _union(*indices: Cuts) -> Cuts:
+    return np.unique(np.concatenate([some.ravel() for some in indices]))

@@ -1,0 +1,38 @@
+"""Percentile bins of one feature, and how far apart the arms are in them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn.base import Experiment
+from upturn.kernels.filters import bin_divergence
+
+Floats = NDArray[np.float64]
+
+
+def bins_of(column: Floats, n_levels: int | None, n_bins: int) -> NDArray[np.int64]:
+    """Return the bin of each row: percentile bins, or levels; missing values last."""
+    missing = np.isnan(column)
+    if n_levels is not None:
+        return np.where(missing, n_levels, column).astype(np.int64)
+    values = column[~missing] if missing.any() else column
+    if len(values) == 0:
+        return np.zeros(len(column), dtype=np.int64)
+    inner = np.unique(np.percentile(values, np.linspace(0, 100, n_bins + 1)[1:-1]))
+    codes = np.searchsorted(inner, column, side="left").astype(np.int64)
+    codes[missing] = len(inner) + 1
+    return codes
+
+
+def bin_score(data: Experiment, y: Floats, binary: bool, code: int, n_bins: int, j: int) -> tuple[float, float]:
+    """Return the divergence of the arms from control over the bins of column j, and 0, the logarithm of no p-value."""
+    levels = data.schema.levels[j]
+    bins = bins_of(data.X[:, j], None if levels is None else len(levels), n_bins)
+    n_arms = data.n_arms + 1
+    cells = bins * n_arms + data.arm
+    shape, size = (int(bins.max()) + 1, n_arms), (int(bins.max()) + 1) * n_arms
+    weight = np.bincount(cells, weights=data.weight, minlength=size).astype(np.float64).reshape(shape)
+    outcome = y if data.weight is None else y * data.weight
+    total = np.bincount(cells, weights=outcome, minlength=size).reshape(shape)
+    return float(bin_divergence(code, binary, weight, total)), 0.0
