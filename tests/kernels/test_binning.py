@@ -5,13 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from upturn.kernels.binning import (
-    distinct_values,
-    edge_between,
-    encode_feature_major,
-    encode_row_major,
-    quantile_edges,
-)
+from upturn.kernels._jit import f8, kernel
+from upturn.kernels.binning import distinct_values, edge_between, quantile_edges
+from upturn.kernels.binning import encode as encode_kernel
 
 
 @pytest.fixture(autouse=True)
@@ -24,12 +20,22 @@ def padded(edges):
     return np.r_[edges, np.full(255 - len(edges), np.inf)][None, :]
 
 
-def encode(column, edges, kernel=encode_feature_major):
-    X = np.asarray(column, float)[:, None]
-    shape = (1, len(X)) if kernel is encode_feature_major else (len(X), 1)
-    out = np.full(shape, 77, np.uint8)
-    kernel(X, padded(edges), np.array([[-1, -1]]), np.empty(0, np.int32), np.array([0]), out)
-    return out.ravel()
+@kernel(f8, f8, f8)
+def between(low, high):
+    return edge_between(low, high)
+
+
+def encode(X, edges, ranges=((-1, -1),), codes=(), by_row=False):
+    """Codes of the only column; by row there are two of them, and the second is the first less one."""
+    X = np.asarray(X, float).reshape(-1, 1)
+    out = np.full(len(X) * (2 if by_row else 1) + 1, 77, np.uint8)
+    steps = (2, 2) if by_row else (1, len(X))
+    ranges, codes = np.array(ranges), np.array(codes, np.int32)
+    encode_kernel(X, padded(edges), ranges, codes, np.array([0]), 1, *steps, out)
+    assert out[0] == 77  # what lies before the start stays as it is
+    if by_row:
+        np.testing.assert_array_equal(out[2::2], out[1::2] - np.uint8(1))
+    return out[1::2] if by_row else out[1:]
 
 
 values = st.floats(-1e300, 1e300) | st.integers(-3, 3).map(float) | st.sampled_from([-0.0, 1 + 2**-52, 5e-324])
@@ -52,8 +58,8 @@ def test_few_values_get_a_bin_each(column):
 @given(st.lists(values, min_size=1, max_size=30), st.lists(values | st.just(np.nan), min_size=1, max_size=30))
 def test_a_code_compares_as_its_value_does(edges, column):
     edges = np.unique(edges)
-    for kernel in (encode_feature_major, encode_row_major):
-        codes = encode(column, edges, kernel)
+    for by_row in (False, True):
+        codes = encode(column, edges, by_row=by_row)
         for x, code in zip(column, codes, strict=True):
             if np.isnan(x):
                 assert code == 0
@@ -93,13 +99,20 @@ def test_one_heavy_value_does_not_starve_the_others():
 
 def test_an_edge_lies_between():
     for low, high in [(0.0, 5e-324), (1.0, 1 + 2**-52), (-1e308, 1e308), (-np.inf, 0.0), (0.0, np.inf), (1.0, 2.0)]:
-        assert low <= edge_between(low, high) < high
+        assert low <= between(low, high) < high
 
 
 def test_levels_unknown_ones_and_codes_of_the_rare():
-    X = np.array([[0.0], [1.0], [2.0], [3.0], [np.nan], [-1.0]])
-    ranges, codes = np.array([[0, 3]]), np.array([1, 2, 2], np.int32)
-    for kernel, shape in ((encode_feature_major, (1, 6)), (encode_row_major, (6, 1))):
-        out = np.empty(shape, np.uint8)
-        kernel(X, padded([]), ranges, codes, np.array([0]), out)
-        assert out.ravel().tolist() == [1, 2, 2, 0, 0, 0]
+    column = [0.0, 1.0, 2.0, 3.0, np.nan, -1.0]
+    for by_row in (False, True):
+        assert encode(column, [], [(0, 3)], [1, 2, 2], by_row).tolist() == [1, 2, 2, 0, 0, 0]
+
+
+def test_listed_features_of_several_blocks_of_rows():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 9, (300, 3)).astype(float)
+    edges = np.concatenate([padded(np.arange(8.0))] * 3)
+    out = np.zeros((300, 3, 2), np.uint8)
+    encode_kernel(X, edges, np.full((3, 2), -1), np.empty(0, np.int32), np.array([0, 2]), 0, 6, 2, out.reshape(-1))
+    np.testing.assert_array_equal(out[:, [0, 2], 0], X[:, [0, 2]] + 1)
+    assert (out[:, 1] == 0).all()

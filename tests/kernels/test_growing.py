@@ -1,12 +1,15 @@
 """Histograms, criteria, the grower and the node table against naive twins."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 import naive_trees as naive
 from upturn.kernels import growing
+from upturn.kernels._jit import kernel, u8
 from upturn.kernels.criteria import CRITERIA, CTS, EUCLIDEAN, Rules, divergence_of_rates
-from upturn.kernels.forest import add_values, apply, group_moments, pack_nodes
+from upturn.kernels.forest import add_values, find_leaves, group_moments, pack_nodes, twin_codes
 from upturn.kernels.hashing import fold
 from upturn.kernels.histogram import CELLS, Rows, build
 from upturn.kernels.splitting import Layout
@@ -16,6 +19,11 @@ from upturn.kernels.splitting import Layout
 def _wrapping_integers():
     with np.errstate(all="ignore"):
         yield
+
+
+@kernel(u8, u8, u8)
+def folded(key, value):
+    return fold(key, value)
 
 
 def make_rows(index, arm, y, weight=None):
@@ -191,7 +199,7 @@ def test_a_subtree_can_be_grown_on_its_own():
     for child, side in ((first, 1), (first + 1, 2)):
         inside = np.flatnonzero(np.isin(leaf, list(below[child])))
         part, _ = make_rows(inside, arm[inside], y[inside])
-        key = fold(np.uint64(1), np.uint64(side))
+        key = folded(np.uint64(1), np.uint64(side))
         again, again_numbers, _ = grow(codes, part, layout, rule, 1, key=key, depth=1, mean=numbers[0, 1:3].copy())
         pairs, compared = [(child, 0)], 0
         while pairs:
@@ -221,12 +229,28 @@ def test_honest_values_come_from_the_judges():
             assert numbers[node, 3 + a] == len(here)
 
 
+@pytest.mark.parametrize("room", [1, 3])
+def test_a_tree_that_outgrows_its_room_is_the_same(monkeypatch, room):
+    codes, arm, y = experiment(150, 4, 2, seed=9)
+    grown = []
+    for nodes in (1000, room):
+        monkeypatch.setattr(growing, "_NODES", nodes)
+        rows, layout = make_rows(np.arange(150), arm, y)  # growing reorders them
+        grown.append(grow(codes, rows, layout, rules(max_features=2), 2, categorical=[0, 1, 0, 1]))
+    (links, numbers, sets), again = grown
+    assert len(links) > 8
+    assert len(sets) > 2
+    for one, other in zip((links, numbers, sets), again, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_prediction_walks_the_tree():
     codes, arm, y = experiment(150, 4, 2, seed=8)
     rows, layout = make_rows(np.arange(150), arm, y)
     trees = []
     for key in range(4):
-        trees.append(grow(codes, rows, layout, rules(max_features=2), 2, key=key, categorical=[0, 1, 0, 1]))
+        categorical = [0, 1, 0, 1] if key % 2 else [0, 0, 0, 0]
+        trees.append(grow(codes, rows, layout, rules(max_features=2), 2, key=key, categorical=categorical))
     starts = np.cumsum([0] + [len(links) for links, _, _ in trees])
     set_starts = np.cumsum([0] + [len(sets) for _, _, sets in trees])
     links = np.concatenate([t[0] for t in trees]).astype(np.int64)
@@ -236,24 +260,29 @@ def test_prediction_walks_the_tree():
         part[:, growing.CATEGORY_SET] += np.where(part[:, growing.CATEGORY_SET] >= 0, first_set, 0)
     sets = np.concatenate([t[2] for t in trees]).view(np.uint64)
     values = np.concatenate([t[1][:, 1:4] for t in trees])
-    words = pack_nodes(links[:, 0], links[:, 1], links[:, 2], links[:, 3] >= 0, links[:, 4] == 1)
-    arguments = (starts[:-1].astype(np.uint64), words, np.maximum(links[:, 3], 0).astype(np.uint64), sets)
-    rows_major = np.ascontiguousarray(codes.T[:51])
-    room = np.empty(51, np.uint64)
-    expected = np.array([leaf_finder(t[0], t[2].view(np.uint64))(rows_major) for t in trees]).T
+    is_set = links[:, 3] >= 0
+    nodes = pack_nodes(links[:, 0], links[:, 1], links[:, 2], is_set, links[:, 4] == 1)
+    plain = np.array([not is_set[a:b].any() for a, b in pairwise(starts)])
+    assert plain.tolist() == [True, False, True, False]
+    some = codes[:, :51]
+    expected = np.array([leaf_finder(t[0], t[2].view(np.uint64))(some.T) for t in trees]).T
 
-    leaves = np.empty((51, 4), np.int32)
-    apply(rows_major, *arguments, room, leaves)
-    np.testing.assert_array_equal(leaves, expected)
+    roots = starts[:-1].astype(np.uint32)
+    arguments = (roots, plain.astype(np.uint32), nodes, links[:, 3].astype(np.int32), sets)
+    leaves = find_leaves(twin_codes(some), *arguments)
+    np.testing.assert_array_equal(leaves.T - starts[:-1], expected)
+    one_by_one = find_leaves(twin_codes(some), roots, np.zeros(len(trees), np.uint32), *arguments[2:])
+    np.testing.assert_array_equal(leaves, one_by_one)  # the way of trees with sets is right for the others too
 
     by_tree = values[expected + starts[:-1]]  # rows, trees, arms
     out = np.zeros((51, 3))
-    add_values(rows_major, *arguments, values, room, out)
+    add_values(leaves, values, out)
     np.testing.assert_allclose(out, by_tree.sum(axis=1))
 
     effects = (by_tree[:, :, 1:] - by_tree[:, :, :1]).reshape(51, 2, 2, 2)  # rows, groups, trees, effects
     group, mean, between, total = (np.zeros((51, 2)) for _ in range(4))
-    group_moments(rows_major, *arguments, values, 2, room, group, mean, between, total)
+    for part in (slice(0, 3), slice(3, 4)):  # a group may be cut in two
+        group_moments(leaves[part], values, part.start, 2, group, mean, between, total)
     np.testing.assert_allclose(mean, effects.mean(axis=2).sum(axis=1))
     np.testing.assert_allclose(between, (effects.mean(axis=2) ** 2).sum(axis=1))
     np.testing.assert_allclose(total, (effects**2).sum(axis=(1, 2)))

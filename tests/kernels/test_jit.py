@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from upturn.kernels import _jit
-from upturn.kernels._jit import F8, f8, kernel
+from upturn.kernels._jit import F8, f8, inner, kernel
 
 JIT_OFF = bool(numba.config.DISABLE_JIT)
 
@@ -59,3 +59,16 @@ def test_without_a_writable_folder_it_warns_once_and_compiles_all_the_same(monke
         doubled, tripled = kernel(f8, f8)(lambda x: 2 * x), kernel(f8, f8)(lambda x: 3 * x)
     assert (doubled(2.0), tripled(2.0)) == (4.0, 6.0)
     assert len(caught) == 1
+
+
+@pytest.mark.skipif(JIT_OFF, reason="nothing is compiled")
+def test_an_inner_function_refuses_python_and_takes_literals_as_numbers():
+    helper = inner(lambda x, n: x * n)
+
+    def scaled(x):
+        return helper(x, 2) + helper(x, 3)
+
+    assert kernel(f8, f8)(scaled)(2.0) == 10.0
+    assert len(helper.signatures) == 1
+    with pytest.raises(TypeError, match="only kernels can call"):
+        helper(2.0, 2)

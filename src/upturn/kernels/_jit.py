@@ -3,7 +3,8 @@
 Two decorators cover every kernel:
 
 ``@inner``
-    a helper that only other kernels call. It is compiled into its callers and has no signature of its own.
+    a helper that only other kernels call. It is compiled into its callers and has no signature of its own. It has no
+    entry from Python either: that is a good part of what a small function costs to compile.
 
 ``@kernel(returns, *arguments)``
     an entry point called from Python, with exactly one signature, compiled at its first call (so importing a
@@ -35,6 +36,7 @@ from typing import Any, TypeVar
 
 import numba
 from numba import types
+from numba.core.registry import CPUDispatcher
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -77,10 +79,30 @@ U1_out, U1_2_out, U1_3_out = _family(u1, False)
 B1_out, B1_2_out, B1_3_out = _family(b1, False)
 
 
+_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+
+class _Inner(CPUDispatcher):  # type: ignore[misc]
+    """A function that kernels call and Python does not; a literal argument does not make it compile once more."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Types of a call, ``3`` being an int64 like any other."""
+        return super().get_call_template(tuple(types.unliteral(arg) for arg in args), kws)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = self.py_func.__name__
+        raise TypeError(
+            f"{name} is an inner function, which only kernels can call: use {name}.py_func or write a kernel"
+        )
+
+
 def inner(function: Function) -> Function:
     """Compile a helper that is called from other kernels only."""
-    compiled: Function = numba.njit(nogil=True, error_model="numpy")(function)
-    return compiled
+    if numba.config.DISABLE_JIT:
+        return function
+    options = {**_OPTIONS, "nopython": True, "no_cpython_wrapper": True}
+    compiled: Any = _Inner(function, targetoptions=options)
+    return compiled  # type: ignore[no-any-return]
 
 
 def kernel(returns: Any, *arguments: Any) -> Callable[[Function], Function]:
@@ -111,10 +133,10 @@ def kernel(returns: Any, *arguments: Any) -> Callable[[Function], Function]:
 
 def _cached_dispatcher(function: Callable[..., Any]) -> Any:
     try:
-        return numba.njit(nogil=True, error_model="numpy", cache=True)(function)
+        return numba.njit(**_OPTIONS, cache=True)(function)
     except RuntimeError:  # numba found no folder it may write compiled code to
         _warn_uncached()
-        return numba.njit(nogil=True, error_model="numpy")(function)
+        return numba.njit(**_OPTIONS)(function)
 
 
 @functools.cache

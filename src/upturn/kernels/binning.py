@@ -9,14 +9,15 @@ A feature's codes are
 
 so ``code <= c`` says exactly ``x <= edges[c - 1]`` for every value that is not missing: a split found on codes is a
 split on values. A feature with at most ``max_bins`` distinct values gets one bin a value, and nothing is lost.
-Codes are feature-major (``codes[feature, row]``) for growing and row-major for prediction.
+Codes are feature-major (``codes[feature, row]``) for growing, and row-major with two columns a feature for prediction
+(see ``forest``).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from upturn.kernels._jit import F8, F8_2, I4, I8, I8_2, U1_2, F8_out, U1_2_out, b1, i8, inner, kernel, void
+from upturn.kernels._jit import F8, F8_2, I4, I8, I8_2, U1_2, F8_out, I8_out, U1_out, b1, i8, inner, kernel, void
 
 MISSING = 0
 MAX_BINS = 255  # bins of values; with the code for missing they fill a byte
@@ -24,16 +25,21 @@ _SLOTS = 1024  # of the hash set below; four times the most values it ever holds
 _MASK = np.uint64(_SLOTS - 1)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _TOP = np.uint64(54)
-_ROWS = 512  # rows encoded at a time, so that a row-major table is read from the cache
+_ROWS = 128  # rows encoded at a time: they stay in the cache, and so do the edges of the feature at hand
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
+_SHIFTS = tuple(np.uint64(k) for k in (7, 6, 5, 4, 3, 2, 1, 0))
 
 
-@kernel(i8, F8_2, i8, i8, F8_out)
 def distinct_values(X, column, limit, out):
     """Write the distinct values of a column into ``out`` (unsorted); return how many, or ``limit + 1`` if more.
 
     Missing values are left out. It stops as soon as there are too many, so a continuous feature costs nothing.
     """
-    table = np.full(_SLOTS, -1, np.int64)
+    return _distinct_values(X, column, limit, np.full(_SLOTS, -1), out)
+
+
+@kernel(i8, F8_2, i8, i8, I8_out, F8_out)
+def _distinct_values(X, column, limit, table, out):
     found = 0
     last = np.nan
     for row in range(X.shape[0]):
@@ -108,58 +114,53 @@ def quantile_edges(values, mass, max_bins, out):
 
 
 @inner
-def numeric_code(x, edges, feature):
-    """Code of a value: one more than the number of edges below it; branch-free over 255 padded edges."""
-    position = 0
-    for step in (128, 64, 32, 16, 8, 4, 2, 1):
-        if edges[feature, position + step - 1] < x:
-            position += step
-    return position + 1
+def _numeric_code(x, edges, feature):
+    """Code of a value: one more than the number of edges below it, 0 for missing.
+
+    A search over 255 padded edges in eight steps without a branch: which way a step goes is a coin toss, and a wrong
+    guess of the processor costs more than the step.
+    """
+    position = np.uint64(0)
+    for shift in _SHIFTS:
+        position += np.uint64(edges[feature, position + (_ONE << shift) - _ONE] < x) << shift
+    return (position + _ONE) * np.uint64(x == x)
 
 
-@kernel(void, F8_2, F8_2, I8_2, I4, I8, U1_2_out)
-def encode_feature_major(X, edges, level_range, level_code, features, out):
-    """Codes of the listed ``features`` of ``X``, one row of ``out`` a feature.
+@kernel(void, F8_2, F8_2, I8_2, I4, I8, i8, i8, i8, U1_out)
+def encode(X, edges, level_range, level_code, features, start, row_step, feature_step, out):
+    """Codes of the listed ``features``: that of ``X[row, f]`` at ``out[start + row * row_step + f * feature_step]``.
 
-    ``edges[f]`` is padded with infinity to 255; a categorical feature has ``level_range[f, 0] >= 0`` and reads its
-    levels' codes from ``level_code[level_range[f, 0] : level_range[f, 1]]``. A level out of range counts as missing.
+    With a ``row_step`` of 1 codes lie feature by feature. Otherwise they lie row by row, and a feature has a second
+    column, its code less one modulo 256. ``edges[f]`` is padded with infinity to 255; a categorical feature has
+    ``level_range[f, 0] >= 0`` and reads its levels' codes from ``level_code[level_range[f, 0] : level_range[f, 1]]``. A
+    level out of range counts as missing.
     """
     n = X.shape[0]
-    for start in range(0, n, _ROWS):
-        stop = min(start + _ROWS, n)
+    begin = 0
+    while begin < n:
+        end = min(begin + _ROWS, n)
         for j in range(features.size):
-            f = features[j]
-            first, last = level_range[f, 0], level_range[f, 1]
-            if first >= 0:
-                for row in range(start, stop):
-                    out[j, row] = _level_code(X[row, f], first, last, level_code)
-            else:
-                for row in range(start, stop):
-                    x = X[row, f]
-                    code = numeric_code(x, edges, f)
-                    out[j, row] = code if x == x else 0
-
-
-@kernel(void, F8_2, F8_2, I8_2, I4, I8, U1_2_out)
-def encode_row_major(X, edges, level_range, level_code, features, out):
-    """The same codes at ``out[row, feature]``; columns of features that are not listed stay as they are."""
-    for row in range(X.shape[0]):
-        for j in range(features.size):
-            f = features[j]
-            x = X[row, f]
-            if x != x:
-                out[row, f] = 0
-            elif level_range[f, 0] >= 0:
-                out[row, f] = _level_code(x, level_range[f, 0], level_range[f, 1], level_code)
-            else:
-                out[row, f] = numeric_code(x, edges, f)
+            f = np.uint64(features[j])
+            first, last = level_range[f, _ZERO], level_range[f, _ONE]
+            at = np.uint64(start + begin * row_step + features[j] * feature_step)
+            for row in range(np.uint64(begin), np.uint64(end)):
+                x = X[row, f]
+                if first >= 0:
+                    code = _level_code(x, first, last, level_code)
+                else:
+                    code = _numeric_code(x, edges, f)
+                out[at] = code
+                if row_step > 1:
+                    out[at + _ONE] = code - _ONE
+                at += np.uint64(row_step)
+        begin = end
 
 
 @inner
 def _level_code(x, first, last, level_code):
     if not 0.0 <= x < last - first:  # also where x is missing
-        return 0
-    return level_code[first + np.int64(x)]
+        return _ZERO
+    return np.uint64(level_code[first + np.int64(x)])
 
 
 @kernel(b1, U1_2, I4)

@@ -78,7 +78,7 @@ RULES = types.NamedTuple(
     (i8, b1, b1, f8, f8, f8, f8, f8, f8, f8, f8, i8, i8, f8, b1, b1),
     Rules,
 )
-NODE = types.NamedTuple((F8_out, F8_out, F8_out), Node)
+NODE = types.NamedUniTuple(F8_out, 3, Node)
 CUTS = types.NamedTuple((F8_2_out, F8_2_out, u8, u8, F8_2_out), Cuts)
 
 

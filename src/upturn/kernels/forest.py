@@ -1,101 +1,111 @@
-"""Prediction: the flat node table of a forest, and rows dropped down it four at a time.
+"""Prediction: the flat node table of a forest, and rows dropped down it eight at a time.
 
-A node is one 64-bit word, so a step is one load of the word, one of a code, a comparison and an addition:
+A node is two 32-bit halves, so that it lies in one cache line and a step is few instructions:
 
-    bits 63..32  left child; the right child is the next node
-    bits 31..12  feature
-    bits 11..4   cut (less one if missing values go right)
-    bit  2       leaf: its left child is itself
-    bit  1       the split is a set of categories
-    bit  0       missing values go right
+    nodes[2 i]      column of the codes in bits 31..8, cut in bits 7..0
+    nodes[2 i + 1]  left child; the right child is the next node
 
-Codes are one byte a value with 0 for missing: taking bit 0 from the code modulo 256 sends missing to either end of the
-scale, and ``code <= cut`` is the whole test. Rows are interleaved because a step waits for the one before it; four rows
-at once keep the processor busy.
+Codes are one byte a value with 0 for missing, and every feature has two columns: the code c, and c - 1 modulo 256, which
+has missing at the other end of the scale (``twin_codes``). A split where missing values go right reads the second
+column, and ``code > cut`` is the whole test. A leaf has a cut of 255, which no code exceeds, and is its own left child:
+rows that have arrived stay where they are until the last of the eight has. Eight at once, because a step waits for the
+one before it. Trees with splits on sets of categories go a slower way, as do the last rows of a table.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from upturn.kernels._jit import F8_2, U1_2, U8, U8_2, F8_2_out, I4_2_out, U8_out, i8, inner, kernel, void
+from upturn.kernels._jit import F8_2, I4, U1, U4, U4_2, U8_2, F8_2_out, U4_out, i8, inner, kernel, void
 
-MOST_FEATURES = 1 << 20
-_LEAF, _SET, _RIGHT = np.uint64(4), np.uint64(2), np.uint64(1)
-_CHILD, _FEATURE, _CUT = np.uint64(32), np.uint64(12), np.uint64(4)
-_FEATURE_MASK, _BYTE_MASK = np.uint64(MOST_FEATURES - 1), np.uint64(255)
+MOST_FEATURES = 1 << 22
+_LEAF = np.uint64(255)
+_CUT, _COLUMN = np.uint64(255), np.uint64(8)
 _SIX, _LOW_SIX = np.uint64(6), np.uint64(63)
-_ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+_ZERO, _ONE, _EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
 
 
 @inner
-def _step(word, node, codes, row, set_of, sets):
-    code = np.uint64(codes[row, (word >> _FEATURE) & _FEATURE_MASK])
-    if word & _SET:
-        chosen = sets[set_of[node], code >> _SIX]
-        right = _ONE - ((chosen >> (code & _LOW_SIX)) & _ONE)
-    else:
-        right = np.uint64(((code - (word & _RIGHT)) & _BYTE_MASK) > ((word >> _CUT) & _BYTE_MASK))
-    return (word >> _CHILD) + right
+def _drop_eight(codes, width, at, root, nodes, leaf, first):
+    """Leaves of eight rows, written from ``leaf[first]`` on; their codes start at ``codes[at]``."""
+    for i in range(_EIGHT):
+        leaf[first + i] = root
+    arrived = _ZERO
+    while arrived != _LEAF:
+        arrived = _LEAF
+        here = at
+        for i in range(_EIGHT):
+            node = np.uint64(leaf[first + i])
+            split = np.uint64(nodes[node + node])
+            arrived &= split
+            right = np.uint64(codes[here + (split >> _COLUMN)]) > (split & _CUT)
+            leaf[first + i] = np.uint64(nodes[node + node + _ONE]) + np.uint64(right)
+            here += width
 
 
 @inner
-def _find_leaves(codes, root, words, set_of, sets, leaf):
-    n = np.uint64(codes.shape[0])
-    row = np.uint64(0)
-    while row + _FOUR <= n:
-        a, b, c, d = root, root, root, root
-        wa, wb, wc, wd = words[a], words[b], words[c], words[d]
-        while not wa & wb & wc & wd & _LEAF:
-            a = _step(wa, a, codes, row, set_of, sets)
-            b = _step(wb, b, codes, row + _ONE, set_of, sets)
-            c = _step(wc, c, codes, row + _TWO, set_of, sets)
-            d = _step(wd, d, codes, row + _THREE, set_of, sets)
-            wa, wb, wc, wd = words[a], words[b], words[c], words[d]
-        leaf[row], leaf[row + _ONE], leaf[row + _TWO], leaf[row + _THREE] = a, b, c, d
-        row += _FOUR
-    while row < n:
-        a = root
-        wa = words[a]
-        while not wa & _LEAF:
-            a = _step(wa, a, codes, row, set_of, sets)
-            wa = words[a]
-        leaf[row] = a
-        row += _ONE
+def _drop_one(codes, at, root, nodes, set_of, sets):
+    """Leaf of one row, whatever the splits are."""
+    node = np.uint64(root)
+    while True:
+        split = np.uint64(nodes[node + node])
+        code = np.uint64(codes[at + (split >> _COLUMN)])
+        if set_of[node] >= 0:
+            chosen = sets[np.uint64(set_of[node]), code >> _SIX]
+            right = _ONE - ((chosen >> (code & _LOW_SIX)) & _ONE)
+        elif split & _CUT == _LEAF:
+            return node
+        else:
+            right = np.uint64(code > (split & _CUT))
+        node = np.uint64(nodes[node + node + _ONE]) + right
 
 
-@kernel(void, U1_2, U8, U8, U8, U8_2, F8_2, U8_out, F8_2_out)
-def add_values(codes, roots, words, set_of, sets, values, leaf, out):
-    """Add to each row the values of the leaves it falls in, tree after tree."""
-    for tree in range(roots.size):
-        _find_leaves(codes, roots[tree], words, set_of, sets, leaf)
-        for row in range(np.uint64(codes.shape[0])):
+@kernel(void, U1, i8, U4, U4, U4, I4, U8_2, U4_out)
+def _find_leaves(codes, columns, roots, plain, nodes, set_of, sets, leaf):
+    width = np.uint64(columns)
+    n = np.uint64(leaf.size // roots.size)
+    for tree in range(np.uint64(roots.size)):
+        row = _ZERO
+        if plain[tree]:
+            while row + _EIGHT <= n:
+                _drop_eight(codes, width, row * width, roots[tree], nodes, leaf, tree * n + row)
+                row += _EIGHT
+        while row < n:
+            leaf[tree * n + row] = _drop_one(codes, row * width, roots[tree], nodes, set_of, sets)
+            row += _ONE
+
+
+def find_leaves(codes, roots, plain, nodes, set_of, sets):
+    """Return the node each row ends in, of shape (trees, rows); ``plain`` trees have no split on a set."""
+    leaf = np.empty((len(roots), len(codes)), np.uint32)
+    if leaf.size:
+        _find_leaves(codes.reshape(-1), codes.shape[1], roots, plain, nodes, set_of, sets, leaf.reshape(-1))
+    return leaf
+
+
+@kernel(void, U4_2, F8_2, F8_2_out)
+def add_values(leaf, values, out):
+    """Add to each row the values of its leaves, tree after tree."""
+    for tree in range(np.uint64(leaf.shape[0])):
+        for row in range(np.uint64(leaf.shape[1])):
+            at = np.uint64(leaf[tree, row])
             for k in range(np.uint64(values.shape[1])):
-                out[row, k] += values[leaf[row], k]
+                out[row, k] += values[at, k]
 
 
-@kernel(void, U1_2, U8, U8, U8, U8_2, U8_out, I4_2_out)
-def apply(codes, roots, words, set_of, sets, leaf, out):
-    """Write the leaf of each row in each tree, counted from the tree's own root."""
-    for tree in range(roots.size):
-        root = roots[tree]
-        _find_leaves(codes, root, words, set_of, sets, leaf)
-        for row in range(np.uint64(codes.shape[0])):
-            out[row, tree] = leaf[row] - root
+@kernel(void, U4_2, F8_2, i8, i8, F8_2_out, F8_2_out, F8_2_out, F8_2_out)
+def group_moments(leaf, values, first, size, group, mean, between, total):
+    """Add up effects over groups of ``size`` consecutive trees: their sum, squared group means and squared trees.
 
-
-@kernel(void, U1_2, U8, U8, U8, U8_2, F8_2, i8, U8_out, F8_2_out, F8_2_out, F8_2_out, F8_2_out)
-def group_moments(codes, roots, words, set_of, sets, values, size, leaf, group, mean, between, total):
-    """Add up effects over groups of ``size`` consecutive trees: their sum, squared group means and squared trees."""
-    n = np.uint64(codes.shape[0])
-    effects = np.uint64(mean.shape[1])
-    for tree in range(roots.size):
-        _find_leaves(codes, roots[tree], words, set_of, sets, leaf)
-        closes = (tree + 1) % size == 0
-        for row in range(n):
-            control = values[leaf[row], 0]
-            for k in range(effects):
-                effect = values[leaf[row], k + _ONE] - control
+    ``first`` is the number of the first tree of ``leaf``; ``group`` holds the sums of a group that is not complete.
+    """
+    for tree in range(np.uint64(leaf.shape[0])):
+        closes = (first + np.int64(tree) + 1) % size == 0
+        for row in range(np.uint64(leaf.shape[1])):
+            at = np.uint64(leaf[tree, row])
+            control = values[at, _ZERO]
+            for k in range(np.uint64(mean.shape[1])):
+                effect = values[at, k + _ONE] - control
                 group[row, k] += effect
                 total[row, k] += effect * effect
                 if closes:
@@ -106,11 +116,19 @@ def group_moments(codes, roots, words, set_of, sets, values, size, leaf, group, 
 
 
 def pack_nodes(feature, cut, left, is_set, missing_left):
-    """Words of a node table whose children are numbered through the whole table; leaves have a left child of -1."""
+    """Halves of a node table whose children are numbered through the whole table; leaves have a left child of -1."""
     leaf = left < 0
-    right = np.where(leaf | missing_left, 0, 1).astype(np.uint64)
-    child = np.where(leaf, np.arange(left.size), left).astype(np.uint64)
-    at = np.where(leaf, 255, np.where(is_set, 0, cut - right.astype(np.int64))).astype(np.uint64)
-    which = np.where(leaf, 0, feature).astype(np.uint64)
-    flags = np.where(leaf, _LEAF, np.where(is_set, _SET, np.uint64(0))) | right
-    return (child << _CHILD) | (which << _FEATURE) | (at << _CUT) | flags
+    right = np.where(leaf | is_set | missing_left, 0, 1)  # which of the feature's columns
+    column = np.where(leaf, 0, 2 * feature.astype(np.int64) + right)
+    nodes = np.empty((left.size, 2), np.uint32)
+    nodes[:, 0] = column << 8 | np.where(leaf, 255, np.where(is_set, 0, cut - right))
+    nodes[:, 1] = np.where(leaf, np.arange(left.size), left)
+    return nodes.reshape(-1)
+
+
+def twin_codes(codes):
+    """Both columns of every feature, shape (n, 2 p), from feature-major codes of shape (p, n)."""
+    twins = np.empty((codes.shape[1], codes.shape[0], 2), np.uint8)
+    twins[:, :, 0] = codes.T
+    np.subtract(twins[:, :, 0], np.uint8(1), out=twins[:, :, 1])
+    return twins.reshape(codes.shape[1], -1)

@@ -21,16 +21,31 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from upturn.kernels._jit import F8, F8_2_out, I4_2_out, I4_out, I8_2_out, U1_out, i8, inner, kernel, u8
-from upturn.kernels.criteria import ANY_WEIGHT, RULES, Node, estimate
+from upturn.kernels._jit import (
+    F8,
+    F8_2_out,
+    I4_2_out,
+    I4_out,
+    I8_2_out,
+    I8_out,
+    U1_out,
+    U8_out,
+    i8,
+    inner,
+    kernel,
+    u8,
+    void,
+)
+from upturn.kernels.criteria import ANY_WEIGHT, NODE, RULES, Node, estimate
 from upturn.kernels.hashing import draw, fold, uniform
 from upturn.kernels.histogram import CELLS, ROWS, Rows, add_rows, node_sums, subtract
-from upturn.kernels.splitting import LAYOUT, Best, Scratch, partition, scan_feature
+from upturn.kernels.splitting import BEST, LAYOUT, SCRATCH, Best, Scratch, partition, scan_feature
 
 # What a node's draws are for; its children's keys are folded from its own.
 _LEFT, _RIGHT, _FEATURES, _ONE_FEATURE, _TIES = (np.uint64(k) for k in (1, 2, 3, 4, 5))
 
 BLOCK_BYTES = 800_000  # a good size of a block: what a core's own cache holds beside the histograms
+_NODES = 128  # room for nodes at first
 FEATURE_COLUMN, CUT, LEFT_CHILD, CATEGORY_SET, MISSING_LEFT = 0, 1, 2, 3, 4  # columns of ``links``
 LINKS = 5
 
@@ -45,23 +60,39 @@ class Table(NamedTuple):
     block_rows: int  # nodes of at most so many rows are grown from a compact block; 0 for never
 
 
+class Room(NamedTuple):
+    """What a tree is grown in, made in Python: an allocation inside a kernel is dear to compile."""
+
+    spare: Rows  # as long as the longer of rows and judges
+    block: object  # codes of a node's rows
+    cells: object  # four histograms, then those that are kept
+    free: object  # slots of kept histograms
+    order: object  # features in the order they are looked at
+    all_features: object
+    scratch: Scratch
+    node: Node
+    best: Best
+
+
+class Growth(NamedTuple):
+    """A tree on its way: nodes so far, nodes that wait to be split; and how many there are of each."""
+
+    links: object  # (nodes, 5) feature or -1, cut, left child or -1, category set or -1, missing goes left
+    numbers: object  # (nodes, 1 + 3 arms) gain, then value, weight and the grower's estimate of each arm
+    sets: object  # (sets, 4) 256 bits each
+    stack: object  # (waiting, 9 + 4 arms) see ``_grow``
+    keys: object  # (waiting,) keys of the waiting nodes
+    counts: object  # [nodes, sets, waiting nodes, free slots]
+
+
 TABLE = types.NamedTuple((U1_out, i8, I4_out, U1_out, i8), Table)
-GROWN = types.Tuple((i8, I4_2_out, F8_2_out, i8, I8_2_out))
+ROOM = types.NamedTuple((ROWS, U1_out, I8_out, I8_out, I8_out, I8_out, SCRATCH, NODE, BEST), Room)
+GROWTH = types.NamedTuple((I4_2_out, F8_2_out, I8_2_out, I8_2_out, U8_out, I8_out), Growth)
 
 
 # Plain loops instead of slice assignments all through: numba compiles those several times faster.
 
 
-@inner
-def _more_rows(old, used):
-    new = np.empty((2 * old.shape[0], old.shape[1]), old.dtype)
-    for i in range(used):
-        for j in range(old.shape[1]):
-            new[i, j] = old[i, j]
-    return new
-
-
-@inner
 def _scratch(n_arms):
     return Scratch(
         np.empty((n_arms, CELLS)),
@@ -150,17 +181,35 @@ def _pack_bits(flags, sets, at):
         sets[at, k] = bits
 
 
-@inner
 def _slots(n_rows, max_depth):
     """How many nodes can hold kept histograms at once: smaller children are grown first."""
-    levels = 2
-    while n_rows > 1:
-        n_rows >>= 1
-        levels += 1
-    return min(levels, max_depth + 2)
+    return min(max(int(n_rows).bit_length(), 1) + 1, max_depth + 2)
 
 
-@kernel(GROWN, u8, i8, F8, ROWS, ROWS, TABLE, RULES, LAYOUT)
+def make_room(n_arms, rows, judges, table, rules, layout):
+    """Room for one tree, or for several one after the other that are no larger."""
+    n, n_features, n_words = rows.index.size, table.n_codes.size, layout.n_words
+    longest = max(n, judges.index.size)
+    n_slots = _slots(n, rules.max_depth) if rules.subtraction else 0
+    return Room(
+        Rows(np.empty(longest, np.uint32), np.empty(longest * n_words, np.int64), np.empty(longest, np.uint8)),
+        np.empty(n_features * min(table.block_rows, n), np.uint8),
+        np.empty((4 + n_slots * n_features) * n_arms * CELLS * n_words, np.int64),
+        np.arange(n_slots),
+        np.empty(n_features, np.int64),
+        np.arange(n_features),
+        _scratch(n_arms),
+        Node(np.empty(n_arms), np.empty(n_arms), np.empty(n_arms)),
+        Best(
+            np.empty(2),
+            np.empty(4, np.int64),
+            np.empty(CELLS, np.uint8),
+            np.empty(n_arms, np.int64),
+            np.empty(n_arms, np.int64),
+        ),
+    )
+
+
 def grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout):
     """Grow a (sub)tree on ``rows``; honest trees take their values from ``judges``, the others from ``rows``.
 
@@ -169,49 +218,63 @@ def grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout):
     category sets and the sets (256 bits each); arrays are longer than that.
     """
     n_arms = root_mean.size
+    room = make_room(n_arms, rows, judges, table, rules, layout)
+    growth = Growth(
+        np.empty((_NODES, LINKS), np.int32),
+        np.empty((_NODES, 1 + 3 * n_arms)),
+        np.empty((_NODES, 4), np.int64),
+        np.empty((_NODES, 9 + 4 * n_arms), np.int64),
+        np.empty(_NODES, np.uint64),
+        np.zeros(4, np.int64),
+    )
+    while True:
+        _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, room, growth)
+        n_nodes, n_sets, waiting, _ = growth.counts.tolist()
+        if waiting == 0:
+            return n_nodes, growth.links, growth.numbers, n_sets, growth.sets
+        growth = _longer(growth)
+
+
+def _longer(growth):
+    """The same growth with twice the room where it ran out."""
+    n_nodes, n_sets, waiting, _ = growth.counts.tolist()
+    links, numbers, sets, stack, keys, counts = growth
+    if n_nodes + 2 > len(links):
+        links, numbers = _twice(links), _twice(numbers)
+    if n_sets == len(sets):
+        sets = _twice(sets)
+    if waiting == len(stack):
+        stack, keys = _twice(stack), _twice(keys)
+    return Growth(links, numbers, sets, stack, keys, counts)
+
+
+def _twice(array):
+    return np.concatenate([array, np.empty_like(array)])
+
+
+@kernel(void, u8, i8, F8, ROWS, ROWS, TABLE, RULES, LAYOUT, ROOM, GROWTH)
+def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, room, growth):
+    """Grow until no node waits, or until ``growth`` is too short for one more split: then it can be called again."""
+    n_arms = root_mean.size
     n_features = table.n_codes.size
     n_words = layout.n_words
     size = n_arms * CELLS * n_words
-    links = np.empty((64, LINKS), np.int32)
-    numbers = np.empty((64, 1 + 3 * n_arms))
-    sets = np.empty((8, 4), np.int64)
-    n_nodes, n_sets = 1, 0
-
-    longest = max(rows.index.size, judges.index.size)
-    spare = Rows(np.empty(longest, np.uint32), np.empty(longest * n_words, np.int64), np.empty(longest, np.uint8))
-    block = np.empty(n_features * min(table.block_rows, rows.index.size), np.uint8)
-    n_slots = _slots(rows.index.size, rules.max_depth) if rules.subtraction else 0
-    cells = np.empty(4 * size + n_slots * n_features * size, np.int64)
-    free = np.empty(n_slots, np.int64)
-    for i in range(n_slots):
-        free[i] = i
-    n_free = n_slots
-    all_features = np.empty(n_features, np.int64)
-    for f in range(n_features):
-        all_features[f] = f
-    order = np.empty(n_features, np.int64)
-    scratch = _scratch(n_arms)
-    node = Node(np.empty(n_arms), np.empty(n_arms), np.empty(n_arms))
-    best = Best(
-        np.empty(2),
-        np.empty(4, np.int64),
-        np.empty(CELLS, np.uint8),
-        np.empty(n_arms, np.int64),
-        np.empty(n_arms, np.int64),
-    )
+    spare, block, cells, free, order = room.spare, room.block, room.cells, room.free, room.order
+    all_features, scratch, node, best = room.all_features, room.scratch, room.node, room.best
+    links, numbers, sets, stack, keys = growth.links, growth.numbers, growth.sets, growth.stack, growth.keys
+    n_nodes, n_sets, waiting, n_free = growth.counts[0], growth.counts[1], growth.counts[2], growth.counts[3]
 
     # Waiting nodes: node, parent, rows start/stop, judges start/stop, depth, block stride or 0, histogram slot or -1;
     # then the integer sums (weight and outcome of each arm) of its rows and of its judges.
-    stack = np.empty((64, 9 + 4 * n_arms), np.int64)
-    keys = np.empty(64, np.uint64)
-    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, -1, 0, rows.index.size
-    stack[0, 4], stack[0, 5], stack[0, 6] = 0, judges.index.size, root_depth
-    stack[0, 7], stack[0, 8] = 0, -1
-    keys[0] = root_key
-    node_sums(rows, 0, rows.index.size, n_arms, n_words, layout.shift, stack, 0, 9)
-    node_sums(judges, 0, judges.index.size, n_arms, n_words, layout.shift, stack, 0, 9 + 2 * n_arms)
-    waiting = 1
-    while waiting > 0:
+    if n_nodes == 0:
+        stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, -1, 0, rows.index.size
+        stack[0, 4], stack[0, 5], stack[0, 6] = 0, judges.index.size, root_depth
+        stack[0, 7], stack[0, 8] = 0, -1
+        keys[0] = root_key
+        node_sums(rows, 0, rows.index.size, n_arms, n_words, layout.shift, stack, 0, 9)
+        node_sums(judges, 0, judges.index.size, n_arms, n_words, layout.shift, stack, 0, 9 + 2 * n_arms)
+        n_nodes, waiting, n_free = 1, 1, free.size
+    while waiting > 0 and n_nodes + 2 <= links.shape[0] and n_sets < sets.shape[0] and waiting + 1 <= stack.shape[0]:
         waiting -= 1
         me, parent, start, stop = stack[waiting, 0], stack[waiting, 1], stack[waiting, 2], stack[waiting, 3]
         judge_start, judge_stop, depth = stack[waiting, 4], stack[waiting, 5], stack[waiting, 6]
@@ -273,14 +336,10 @@ def grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout):
         judge_border = partition(
             table.codes, table.stride, feature, best.goes_left, judges, judge_start, judge_stop, n_words, spare
         )
-        if n_nodes + 2 > links.shape[0]:
-            links, numbers = _more_rows(links, n_nodes), _more_rows(numbers, n_nodes)
         numbers[me, 0] = best.gain[0]
         links[me, FEATURE_COLUMN], links[me, CUT], links[me, LEFT_CHILD] = feature, best.place[1], n_nodes
         links[me, MISSING_LEFT] = best.goes_left[0]
         if best.place[2] == 1:
-            if n_sets == sets.shape[0]:
-                sets = _more_rows(sets, n_sets)
             _pack_bits(best.goes_left, sets, n_sets)
             links[me, CATEGORY_SET] = n_sets
             n_sets += 1
@@ -300,12 +359,6 @@ def grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout):
             else:
                 free[n_free] = slot
                 n_free += 1
-        if waiting + 2 > stack.shape[0]:
-            stack = _more_rows(stack, waiting + 1)
-            longer = np.empty(stack.shape[0], np.uint64)
-            for i in range(waiting):
-                longer[i] = keys[i]
-            keys = longer
         for k in range(4 * n_arms):  # first into both children; the left one's are then replaced and taken away
             stack[waiting + 1, 9 + k] = stack[waiting, 9 + k]
         left_at = waiting + 1 if smaller_left else waiting
@@ -328,4 +381,4 @@ def grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout):
             keys[at] = fold(key, _LEFT if left else _RIGHT)
         waiting += 2
         n_nodes += 2
-    return n_nodes, links, numbers, n_sets, sets
+    growth.counts[0], growth.counts[1], growth.counts[2], growth.counts[3] = n_nodes, n_sets, waiting, n_free

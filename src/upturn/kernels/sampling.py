@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from upturn.kernels._jit import I8, U1, I8_out, U1_out, U4_out, f8, i8, kernel, u1, u8, void
+from upturn.kernels._jit import I8, U1, I8_2_out, I8_out, U1_out, U4_out, U8_out, f8, i8, kernel, u1, u8, void
 from upturn.kernels.hashing import draw, fold, uniform
 
 OUT, IN, GROW, ESTIMATE = np.uint8(0), np.uint8(1), np.uint8(2), np.uint8(3)
@@ -35,46 +35,44 @@ def purpose_key(seed, purpose, number):
     return fold(fold(seed, purpose), number)
 
 
-@kernel(void, u8, U1, u1, u1, I8, U1_out)
 def choose(key, arm, source, target, wanted, role):
     """Give ``wanted[a]`` rows of each arm a role ``target`` instead of ``source``; all of them if there are fewer."""
-    n_arms = wanted.size
-    counts = np.zeros((n_arms, _CELLS), np.int64)
-    n = role.size
-    for row in range(n):
+    counts = np.zeros((wanted.size, _CELLS), np.int64)
+    _count_hashes(key, arm, source, role, counts)
+    # Of each arm: the cell that holds the cut, and how many of its rows are still to be chosen.
+    running = np.cumsum(counts, axis=1)
+    border = np.minimum((running <= wanted[:, None]).sum(axis=1), _CELLS - 1)
+    arms = np.arange(wanted.size)
+    held = counts[arms, border]
+    still = wanted - (running[arms, border] - held)
+    rows, hashes = np.empty(held.sum(), np.uint32), np.empty(held.sum(), np.uint64)
+    _choose_below(key, arm, source, target, border, role, rows, hashes)
+    rows = rows[np.argsort(hashes)]
+    for a in arms:
+        role[rows[arm[rows] == a][: still[a]]] = target
+
+
+@kernel(void, u8, U1, u1, U1, I8_2_out)
+def _count_hashes(key, arm, source, role, counts):
+    """Count the hashes of each arm by their leading bits."""
+    for row in range(np.uint64(role.size)):
         if role[row] == source:
-            counts[arm[row], np.int64(draw(key, np.uint64(row)) >> _SHIFT)] += 1
-    border = np.zeros(n_arms, np.int64)  # the cell that holds the cut, and how many rows it still gives
-    still = np.zeros(n_arms, np.int64)
-    size = 0
-    for a in range(n_arms):
-        left = wanted[a]
-        cell = 0
-        while cell < _CELLS - 1 and left >= counts[a, cell]:
-            left -= counts[a, cell]
-            cell += 1
-        border[a] = cell
-        still[a] = left
-        size += counts[a, cell]
-    hashes = np.empty(size, np.uint64)
-    rows = np.empty(size, np.int64)
-    size = 0
-    for row in range(n):
+            counts[np.uint64(arm[row]), draw(key, row) >> _SHIFT] += 1
+
+
+@kernel(void, u8, U1, u1, u1, I8, U1_out, U4_out, U8_out)
+def _choose_below(key, arm, source, target, border, role, rows, hashes):
+    """Choose the rows in cells before the border, and list those in the cell at the border."""
+    size = np.uint64(0)
+    for row in range(np.uint64(role.size)):
         if role[row] == source:
-            h = draw(key, np.uint64(row))
-            cell = np.int64(h >> _SHIFT)
-            a = arm[row]
-            if cell < border[a]:
+            h = draw(key, row)
+            side = np.int64(h >> _SHIFT) - border[np.uint64(arm[row])]
+            if side < 0:
                 role[row] = target
-            elif cell == border[a]:
-                hashes[size] = h
-                rows[size] = row
-                size += 1
-    for i in np.argsort(hashes[:size]):
-        a = arm[rows[i]]
-        if still[a] > 0:
-            role[rows[i]] = target
-            still[a] -= 1
+            elif side == 0:
+                rows[size], hashes[size] = row, h
+                size += np.uint64(1)
 
 
 @kernel(void, u8, f8, u1, u1, U1_out, U1_out)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from upturn._run import run_parallel
 from upturn._table import Matrix
-from upturn.kernels.binning import MAX_BINS, distinct_values, encode_feature_major, encode_row_major, quantile_edges
+from upturn.kernels.binning import MAX_BINS, distinct_values, encode, quantile_edges
 from upturn.kernels.sampling import EDGES, choose, purpose_key
 
 Codes = NDArray[np.uint8]
@@ -96,17 +96,17 @@ class Bins:
 
         def fill(start: int) -> None:
             part = X[start : start + _CHUNK]
-            codes = np.empty((self.n_features, len(part)), np.uint8)
-            encode_feature_major(part, self.edges, self.level_range, self.level_code, features, codes)
-            out[:, start : start + len(part)] = codes
+            flat = out.reshape(-1)
+            encode(part, self.edges, self.level_range, self.level_code, features, start, 1, len(X), flat)
 
         run_parallel(fill, range(0, len(X), _CHUNK), n_jobs=n_jobs)
         return out
 
     def encode_rows(self, X: Matrix, features: NDArray[np.int64]) -> Codes:
-        """Codes of the listed features, row-major; zero elsewhere."""
-        out = np.zeros(X.shape, np.uint8)
-        encode_row_major(X, self.edges, self.level_range, self.level_code, features, out)
+        """Codes of the listed features for prediction, row-major, two columns each; the other columns hold anything."""
+        width = 2 * self.n_features
+        out = np.empty((len(X), width), np.uint8)
+        encode(X, self.edges, self.level_range, self.level_code, features, 0, width, 2, out.reshape(-1))
         return out
 
     def levels_of(self, feature: int, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:

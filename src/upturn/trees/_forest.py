@@ -11,6 +11,7 @@ from scipy.special import erfcx, ndtri
 from upturn._run import make_seed, run_parallel
 from upturn._target import Label
 from upturn.base import Experiment
+from upturn.kernels.forest import twin_codes
 from upturn.trees import _export
 from upturn.trees._base import TreeModel, expect, is_number, is_whole
 from upturn.trees._draw import draw_tree
@@ -173,7 +174,7 @@ class UpliftForest(TreeModel):
         """Average, row by row, the trees that did not see it: their samples are drawn once more from the seed."""
         response = np.zeros((n, len(soil.mean)))
         seen_by = np.zeros(n)
-        codes = np.ascontiguousarray(soil.codes.T)
+        codes = twin_codes(soil.codes)
         for tree in range(self.nodes_.n_trees):
             role, _ = soil.roles(plan, seed, tree)
             unseen = np.flatnonzero(soil.unseen(role))

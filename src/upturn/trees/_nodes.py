@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from upturn._run import run_parallel
 from upturn._table import Matrix
-from upturn.kernels.forest import MOST_FEATURES, add_values, apply, group_moments, pack_nodes
+from upturn.kernels.forest import MOST_FEATURES, add_values, find_leaves, group_moments, pack_nodes
 from upturn.trees._bins import Bins, Codes
 
-_CHUNK = 2048  # rows at a time: their codes and a tree's nodes fit the cache together
+_CODES = 256_000  # bytes of codes at a time, which a core's own cache holds beside a tree's nodes
+_TREES = 16  # trees whose leaves are found before their values are read
 
 
 @dataclass(frozen=True)
@@ -119,62 +120,71 @@ class Nodes:
 
     @cached_property
     def _packed(self) -> tuple[Any, ...]:
-        words = pack_nodes(
-            self.feature.astype(np.int64),
-            self.cut.astype(np.int64),
-            self.left.astype(np.int64),
-            self.category_set >= 0,
-            self.missing_left,
-        )
-        roots = self.first[:-1].astype(np.uint64)
-        return roots, words, np.maximum(self.category_set, 0).astype(np.uint64), np.ascontiguousarray(self.sets)
+        """What the kernel walks: roots, which trees have no categorical split, nodes, the sets."""
+        is_set = self.category_set >= 0
+        nodes = pack_nodes(self.feature, self.cut, self.left, is_set, self.missing_left)
+        plain = ~np.logical_or.reduceat(is_set, self.first[:-1])
+        sets = np.ascontiguousarray(self.sets)
+        return self.first[:-1].astype(np.uint32), plain.astype(np.uint32), nodes, self.category_set, sets
 
     @cached_property
     def used_features(self) -> NDArray[np.int64]:
         """Features that some split uses."""
         return np.unique(self.feature[self.feature >= 0]).astype(np.int64)
 
+    def _leaves(self, codes: Codes) -> Iterator[tuple[int, NDArray[np.uint32]]]:
+        """Leaf of every row in some of the trees, shape (trees, n), and the number of the first of them."""
+        roots, plain, *table = self._packed
+        for first in range(0, self.n_trees, _TREES):
+            some = slice(first, first + _TREES)
+            yield first, find_leaves(codes, roots[some], plain[some], *table)
+
+    def _run(self, function: Callable[[slice, Codes], None], bins: Bins, X: Matrix, n_jobs: int | None) -> None:
+        """Call ``function(rows, codes)`` on blocks of rows. Nothing depends on their size: rows have nothing in common."""
+        size = int(np.clip(_CODES // (2 * bins.n_features), 64, 2048)) // 8 * 8
+
+        def fill(start: int) -> None:
+            rows = slice(start, start + size)
+            function(rows, bins.encode_rows(X[rows], self.used_features))
+
+        run_parallel(fill, range(0, len(X), size), n_jobs=n_jobs)
+
     def respond(self, bins: Bins, X: Matrix, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Mean over the trees of the responses, control first: shape (n, 1 + K)."""
         out = np.zeros((len(X), self.value.shape[1]))
-        roots, words, set_of, sets = self._packed
 
-        def fill(start: int) -> None:
-            rows = slice(start, start + _CHUNK)
-            codes = bins.encode_rows(X[rows], self.used_features)
-            add_values(codes, roots, words, set_of, sets, self.value, np.empty(len(codes), np.uint64), out[rows])
+        def add(rows: slice, codes: Codes) -> None:
+            for _, leaf in self._leaves(codes):
+                add_values(leaf, self.value, out[rows])
 
-        run_parallel(fill, range(0, len(X), _CHUNK), n_jobs=n_jobs)
+        self._run(add, bins, X, n_jobs)
         out /= self.n_trees
         return out
 
     def respond_to_codes(self, codes: Codes) -> NDArray[np.float64]:
-        """The same from row-major codes."""
+        """The same from codes for prediction."""
         out = np.zeros((len(codes), self.value.shape[1]))
-        roots, words, set_of, sets = self._packed
-        add_values(codes, roots, words, set_of, sets, self.value, np.empty(len(codes), np.uint64), out)
+        for _, leaf in self._leaves(codes):
+            add_values(leaf, self.value, out)
         out /= self.n_trees
         return out
 
     def decide_on_codes(self, codes: Codes) -> NDArray[np.intp]:
-        """The arm with the largest response, 0 for control, of row-major codes; of a single tree."""
-        leaf = np.empty((len(codes), 1), np.int32)
-        roots, words, set_of, sets = self._packed
-        apply(codes, roots, words, set_of, sets, np.empty(len(codes), np.uint64), leaf)
-        decisions: NDArray[np.intp] = self.value.argmax(axis=1)[leaf[:, 0]]
+        """The arm with the largest response, 0 for control, from codes for prediction; of a single tree."""
+        ((_, leaf),) = self._leaves(codes)
+        decisions: NDArray[np.intp] = self.value.argmax(axis=1)[leaf[0]]
         return decisions
 
     def apply(self, bins: Bins, X: Matrix, n_jobs: int | None = None) -> NDArray[np.int32]:
         """Leaf of every row in every tree, counted from the tree's root: shape (n, n_trees)."""
         out = np.empty((len(X), self.n_trees), np.int32)
-        roots, words, set_of, sets = self._packed
 
-        def fill(start: int) -> None:
-            rows = slice(start, start + _CHUNK)
-            codes = bins.encode_rows(X[rows], self.used_features)
-            apply(codes, roots, words, set_of, sets, np.empty(len(codes), np.uint64), out[rows])
+        def write(rows: slice, codes: Codes) -> None:
+            for first, leaf in self._leaves(codes):
+                trees = slice(first, first + len(leaf))
+                out[rows, trees] = leaf.T - self.first[trees]
 
-        run_parallel(fill, range(0, len(X), _CHUNK), n_jobs=n_jobs)
+        self._run(write, bins, X, n_jobs)
         return out
 
     def moments(
@@ -183,28 +193,13 @@ class Nodes:
         """Mean effect, variance of group means and variance of trees, each of shape (n, K)."""
         n_effects = self.value.shape[1] - 1
         mean, between, total = (np.zeros((len(X), n_effects)) for _ in range(3))
-        roots, words, set_of, sets = self._packed
 
-        def fill(start: int) -> None:
-            rows = slice(start, start + _CHUNK)
-            codes = bins.encode_rows(X[rows], self.used_features)
-            room, leaf = np.zeros((len(codes), n_effects)), np.empty(len(codes), np.uint64)
-            group_moments(
-                codes,
-                roots,
-                words,
-                set_of,
-                sets,
-                self.value,
-                group_size,
-                leaf,
-                room,
-                mean[rows],
-                between[rows],
-                total[rows],
-            )
+        def add(rows: slice, codes: Codes) -> None:
+            group = np.zeros((len(codes), n_effects))
+            for first, leaf in self._leaves(codes):
+                group_moments(leaf, self.value, first, group_size, group, mean[rows], between[rows], total[rows])
 
-        run_parallel(fill, range(0, len(X), _CHUNK), n_jobs=n_jobs)
+        self._run(add, bins, X, n_jobs)
         n_groups = self.n_trees // group_size
         mean /= n_groups
         return mean, between / n_groups - mean**2, total / (n_groups * group_size) - mean**2
@@ -254,6 +249,7 @@ class Nodes:
             and (nodes.category_set < len(nodes.sets)).all()
             and ((nodes.cut >= 0) & (nodes.cut <= 255)).all()
             and (nodes.missing_left | leaf | is_set | (nodes.cut >= 1)).all()
+            and (~nodes.missing_left | leaf | is_set | (nodes.cut <= 254)).all()
             and np.isfinite(nodes.gain).all()
             and np.isfinite(nodes.value).all()
             and np.isfinite(nodes.weight).all()

@@ -12,6 +12,7 @@ from upturn._run import make_seed
 from upturn._target import Label
 from upturn.base import Experiment
 from upturn.kernels import sampling
+from upturn.kernels.forest import twin_codes
 from upturn.kernels.sampling import ESTIMATE, GROW, IN, OUT, PRUNE
 from upturn.trees import _export
 from upturn.trees._base import TreeModel, expect, is_number
@@ -203,7 +204,7 @@ class UpliftTree(TreeModel):
         some_zero = data.weight is not None and (data.weight == 0.0).any()  # bins are learnt from all rows then
         soil, low, span = self._soil(replace(data, weight=None) if some_zero else data)
         y = (data.y - low) / span if span > 0.0 else data.y
-        return _Prepared(data, soil, np.ascontiguousarray(soil.codes.T), y, low, span)
+        return _Prepared(data, soil, twin_codes(soil.codes), y, low, span)
 
     def _fit_prepared(self, prepared: _Prepared, weight: NDArray[np.float64]) -> None:
         soil = prepared.soil.reweighted(prepared.y, weight)
