@@ -24,6 +24,8 @@ _SLOTS = 1024  # of the hash set below; four times the most values it ever holds
 _MASK = np.uint64(_SLOTS - 1)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _TOP = np.uint64(54)
+_ONE = np.uint64(1)
+_HALVINGS = tuple(np.uint64(k) for k in (7, 6, 5, 4, 3, 2, 1, 0))
 _ROWS = 512  # rows encoded at a time, so that a row-major table is read from the cache
 
 
@@ -109,12 +111,15 @@ def quantile_edges(values, mass, max_bins, out):
 
 @inner
 def numeric_code(x, edges, feature):
-    """Code of a value: one more than the number of edges below it; branch-free over 255 padded edges."""
-    position = 0
-    for step in (128, 64, 32, 16, 8, 4, 2, 1):
-        if edges[feature, position + step - 1] < x:
-            position += step
-    return position + 1
+    """Code of a value: one more than the number of edges below it.
+
+    Eight halvings of 255 padded edges. The outcome of a comparison is added, not branched on: no processor can guess it.
+    """
+    first = np.uint64(feature) * np.uint64(MAX_BINS)
+    at = first
+    for k in _HALVINGS:
+        at += np.uint64(edges[at + (_ONE << k) - _ONE] < x) << k
+    return at - first + _ONE
 
 
 @kernel(void, F8_2, F8_2, I8_2, I4, I8, U1_2_out)
@@ -125,6 +130,7 @@ def encode_feature_major(X, edges, level_range, level_code, features, out):
     levels' codes from ``level_code[level_range[f, 0] : level_range[f, 1]]``. A level out of range counts as missing.
     """
     n = X.shape[0]
+    flat = edges.reshape(-1)
     for start in range(0, n, _ROWS):
         stop = min(start + _ROWS, n)
         for j in range(features.size):
@@ -136,13 +142,14 @@ def encode_feature_major(X, edges, level_range, level_code, features, out):
             else:
                 for row in range(start, stop):
                     x = X[row, f]
-                    code = numeric_code(x, edges, f)
+                    code = numeric_code(x, flat, f)
                     out[j, row] = code if x == x else 0
 
 
 @kernel(void, F8_2, F8_2, I8_2, I4, I8, U1_2_out)
 def encode_row_major(X, edges, level_range, level_code, features, out):
     """The same codes at ``out[row, feature]``; columns of features that are not listed stay as they are."""
+    flat = edges.reshape(-1)
     for row in range(X.shape[0]):
         for j in range(features.size):
             f = features[j]
@@ -152,7 +159,7 @@ def encode_row_major(X, edges, level_range, level_code, features, out):
             elif level_range[f, 0] >= 0:
                 out[row, f] = _level_code(x, level_range[f, 0], level_range[f, 1], level_code)
             else:
-                out[row, f] = numeric_code(x, edges, f)
+                out[row, f] = numeric_code(x, flat, f)
 
 
 @inner

@@ -66,8 +66,10 @@ def _scratch(n_arms):
     return Scratch(
         np.empty((n_arms, CELLS)),
         np.empty((n_arms, CELLS)),
+        np.empty(CELLS),
         np.empty((3, CELLS)),
         np.empty(CELLS),
+        np.empty(CELLS, np.int64),
         np.empty(CELLS),
         np.empty(CELLS, np.uint64),
         np.empty(CELLS, np.uint64),
