@@ -127,7 +127,7 @@ def _find_split(key, codes, stride, table, rows, start, stop, kept, cells, order
         order[f] = f
     done = 0
     while done < n_features and (done < wanted or best.place[3] == 0):
-        batch = min(4, wanted - done) if done < wanted else 1
+        batch = min(4 // layout.n_words, wanted - done) if done < wanted else 1
         for j in range(batch):
             _draw_feature(feature_key, done + j, order)
         if kept < 0:

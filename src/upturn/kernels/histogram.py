@@ -98,6 +98,12 @@ def add_rows(codes, stride, features, first, last, rows, start, stop, n_words, s
             _paired_two(codes, c2, c3, index, word, arm, begin, end, h2, h3, cells)
         at += 4 * size
         j += 4
+    if n_words == 2 and j + 2 <= last:
+        c0, c1 = np.uint64(features[j]) * wide, np.uint64(features[j + 1]) * wide
+        h0, h1 = np.uint64(at), np.uint64(at + size)
+        _paired_two(codes, c0, c1, index, word, arm, begin, end, h0, h1, cells)
+        at += 2 * size
+        j += 2
     while j < last:
         c0, h0 = np.uint64(features[j]) * wide, np.uint64(at)
         if n_words == 1:
