@@ -1,6 +1,6 @@
 """Trees and forests beside their rivals, as ratios in one run.
 
-    python benchmarks/bench_forest.py [--only a,b,c,d,e,f,quality,start] [--repeats 3] [--json FILE]
+    python benchmarks/bench_forest.py [--only a,b,c,d,e,f,quality,start] [--repeats 3] [--trees 200] [--json FILE]
 
 Cases: (a) wide and honest against LightGBM's rf, (b) long and shallow against LightGBM's gbdt, (c) causalml's CTS,
 (d) ydf's uplift forest, (e) prediction, (f) the size of Criteo, quality on a known effect, start-up. A rival that is not
@@ -217,21 +217,69 @@ def size_of_criteo() -> None:
     say("f", seconds_for_50_trees_on_2_threads=float(out[0]), peak_gib=float(out[1]), leaves=float(out[2]))
 
 
-def quality(trees: int) -> None:
+def steps(X):
+    """Uniform features: a staircase in one, a box in two others; the base response has a hump elsewhere."""
+    effect = 0.05 * np.floor(4 * X[:, 0]) - 0.1 + 0.12 * ((X[:, 1] > 0.6) & (X[:, 2] < 0.7))
+    return 0.35 + 0.2 * np.exp(-20 * (X[:, 3] - 0.5) ** 2) + 0.1 * X[:, 4], effect
+
+
+def product(X):
+    """Correlated normal features: a product of two sigmoids, as in causal forests' papers, under a strong linear base."""
+    effect = 0.3 / ((1 + np.exp(-3 * X[:, 0])) * (1 + np.exp(-3 * X[:, 5]))) - 0.05
+    return 0.1 + 0.55 / (1 + np.exp(-X[:, 1] + X[:, 2])), effect
+
+
+def many_small(X):
+    """Heavy-tailed features: ten small linear effects, none of which matters much alone."""
+    effect = 0.03 * np.clip(X[:, :10], -3, 3) @ np.resize([1.0, -1.0, 0.5], 10)
+    return 0.5 + 0.1 * np.sin(2 * X[:, 11]), np.clip(effect, -0.3, 0.3)
+
+
+def simulation(kind: str, n: int, p: int, seed: int):
+    """Effects that no default was tuned on; ``tuned`` is the one that was."""
+    if kind == "tuned":
+        return one_arm(n, p, seed)
+    rng = np.random.default_rng(seed)
+    if kind == "steps":
+        X, function = rng.random((n, p)), steps
+    elif kind == "product":
+        X, function = np.sqrt(0.7) * rng.normal(size=(n, p)) + np.sqrt(0.3) * rng.normal(size=(n, 1)), product
+    else:
+        X, function = rng.standard_t(4, (n, p)), many_small
+    arm = rng.integers(0, 2, n)
+    base, effect = function(X)
+    low, high = np.clip(base, 0, 1), np.clip(base + effect, 0, 1)
+    return X, (rng.random(n) < np.where(arm, high, low)).astype(int), arm, high - low
+
+
+SIMULATIONS = {"tuned": (1, 2), "steps": (11, 12), "product": (21, 22), "many_small": (31, 32)}
+
+
+def quality(trees: int, kinds: list[str]) -> None:
+    """Correlation with the true effect: on the simulation the defaults were tuned on, and on three fresh ones."""
+    for kind in kinds:
+        quality_on(kind, trees, *SIMULATIONS[kind])
+    fresh = [RESULTS[f"quality, {kind}"] for kind in kinds if kind != "tuned"]
+    if len(fresh) > 1:
+        names = [name for name in fresh[0] if name.endswith("_correlation")]
+        say("quality, mean of the fresh ones", **{name: np.mean([result[name] for result in fresh]) for name in names})
+
+
+def quality_on(kind: str, trees: int, seed: int, test_seed: int) -> None:
     from upturn.trees import UCTSForest, UpliftForest
 
-    X, y, arm, _ = one_arm(100_000, 20, 1)
-    fresh, _, _, truth = one_arm(20_000, 20, 2)
+    X, y, arm, _ = simulation(kind, 100_000, 20, seed)
+    fresh, _, _, truth = simulation(kind, 20_000, 20, test_seed)
 
     def report(name, seconds, predicted):
         say(
-            "quality",
+            f"quality, {kind}",
             **{f"{name}_correlation": np.corrcoef(np.ravel(predicted), truth)[0, 1], f"{name}_seconds": seconds},
         )
 
     for name, model in (
-        ("upturn", UpliftForest(200, random_state=0)),
-        ("upturn_ucts", UCTSForest(200, random_state=0)),
+        ("upturn", UpliftForest(trees, random_state=0)),
+        ("upturn_ucts", UCTSForest(trees, random_state=0)),
     ):
         start = time.process_time()
         model.fit(X, y, arm)
@@ -289,6 +337,7 @@ def main() -> None:
     parser.add_argument("--only", default="a,b,c,d,e,f,quality,start")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--trees", type=int, default=200, help="of every forest in the quality case; a multiple of 4")
+    parser.add_argument("--simulations", default=",".join(SIMULATIONS), help="of the quality case")
     parser.add_argument("--json")
     options = parser.parse_args()
     cases = {
@@ -298,7 +347,7 @@ def main() -> None:
         "d": lambda: against_ydf(options.repeats),
         "e": lambda: prediction(options.repeats),
         "f": size_of_criteo,
-        "quality": lambda: quality(options.trees),
+        "quality": lambda: quality(options.trees, options.simulations.split(",")),
         "start": start_up,
     }
     for name in options.only.split(","):

@@ -77,7 +77,7 @@ def test_histograms_are_sums(weighted, p):
     rows, layout = make_rows(index, arm[index], y[index], weight[index] if weighted else None)
     cells = np.empty(p * 3 * CELLS * layout.n_words, np.int64)
     build(codes.reshape(-1).copy(), 60, np.arange(p), rows, layout.n_words, 3, cells)
-    cells = cells.reshape(p, 3, CELLS, layout.n_words)
+    cells = cells.reshape(p, 3, layout.n_words, CELLS)
     for f in range(p):
         for a in range(3):
             for code in range(CELLS):
@@ -85,9 +85,9 @@ def test_histograms_are_sums(weighted, p):
                 w = sum(weight[i] if weighted else 1.0 for i in here)
                 s = sum((weight[i] if weighted else 1.0) * y[i] for i in here)
                 if weighted:
-                    assert cells[f, a, code].tolist() == [w * 2**20, s * 2**20]
+                    assert cells[f, a, :, code].tolist() == [w * 2**20, s * 2**20]
                 else:
-                    assert divmod(int(cells[f, a, code, 0]), 2**32) == (w, s)
+                    assert divmod(int(cells[f, a, 0, code]), 2**32) == (w, s)
 
 
 @pytest.mark.parametrize("name", ["euclidean", "kl", "chi2"])

@@ -97,8 +97,10 @@ def _scratch(n_arms):
     return Scratch(
         np.empty((n_arms, CELLS)),
         np.empty((n_arms, CELLS)),
+        np.empty(CELLS),
         np.empty((3, CELLS)),
         np.empty(CELLS),
+        np.empty(CELLS, np.int64),
         np.empty(CELLS),
         np.empty(CELLS, np.uint64),
         np.empty(CELLS, np.uint64),
@@ -156,7 +158,7 @@ def _find_split(key, codes, stride, table, rows, start, stop, kept, cells, order
         order[f] = f
     done = 0
     while done < n_features and (done < wanted or best.place[3] == 0):
-        batch = min(4, wanted - done) if done < wanted else 1
+        batch = min(4 // layout.n_words, wanted - done) if done < wanted else 1
         for j in range(batch):
             _draw_feature(feature_key, done + j, order)
         if kept < 0:

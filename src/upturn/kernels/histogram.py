@@ -1,13 +1,14 @@
 """Per-arm histograms of weight and outcome over the codes of a feature.
 
-A histogram is a flat int64 array ``cells[arm * 256 + code]``; several features lie one after the other. A cell holds
-one of two forms, fixed for a whole forest:
+A histogram is a flat int64 array ``cells[(arm * n_words + word) * 256 + code]``; several features lie one after the
+other. A cell has one of two forms, fixed for a whole forest:
 
 packed
     one word a cell: the number of rows above bit ``shift``, the sum of an integer outcome below it. For unweighted
     binary or small-integer outcomes. One addition a row.
 paired
-    two words a cell, (weight, weight * outcome), both fixed-point numbers with one power-of-two scale each.
+    two words a cell, (weight, weight * outcome), both fixed-point numbers with one power-of-two scale each. The words
+    of a row are neighbours, those of a histogram lie in two planes, so that a scan of the codes reads straight runs.
 
 Either way sums are exact integers: subtraction is exact, the order of rows is of no consequence, and a tree is the same
 to the last bit however the work was shared out.
@@ -34,7 +35,8 @@ class Rows(NamedTuple):
 ROWS = types.NamedTuple((U4_out, I8_out, U1_out), Rows)
 CELLS = 256  # codes of a feature
 _ONE = np.uint64(1)
-_BYTE = np.uint64(8)
+_BYTE, _NINE = np.uint64(8), np.uint64(9)
+_PLANE = np.uint64(CELLS)
 
 
 @kernel(void, F8, F8, F8_out)
@@ -96,6 +98,12 @@ def add_rows(codes, stride, features, first, last, rows, start, stop, n_words, s
             _paired_two(codes, c2, c3, index, word, arm, begin, end, h2, h3, cells)
         at += 4 * size
         j += 4
+    if n_words == 2 and j + 2 <= last:
+        c0, c1 = np.uint64(features[j]) * wide, np.uint64(features[j + 1]) * wide
+        h0, h1 = np.uint64(at), np.uint64(at + size)
+        _paired_two(codes, c0, c1, index, word, arm, begin, end, h0, h1, cells)
+        at += 2 * size
+        j += 2
     while j < last:
         c0, h0 = np.uint64(features[j]) * wide, np.uint64(at)
         if n_words == 1:
@@ -130,27 +138,20 @@ def _paired_two(codes, c0, c1, index, word, arm, first, last, h0, h1, cells):
         row = np.uint64(index[i])
         w = word[i + i]
         v = word[i + i + _ONE]
-        o = np.uint64(arm[i]) << _BYTE
-        k = o + np.uint64(codes[c0 + row])
-        k = h0 + k + k
-        a, b = cells[k] + w, cells[k + _ONE] + v
-        cells[k] = a
-        cells[k + _ONE] = b
-        k = o + np.uint64(codes[c1 + row])
-        k = h1 + k + k
-        a, b = cells[k] + w, cells[k + _ONE] + v
-        cells[k] = a
-        cells[k + _ONE] = b
+        o = np.uint64(arm[i]) << _NINE
+        k0, k1 = h0 + o + np.uint64(codes[c0 + row]), h1 + o + np.uint64(codes[c1 + row])
+        cells[k0] += w
+        cells[k0 + _PLANE] += v
+        cells[k1] += w
+        cells[k1 + _PLANE] += v
 
 
 @inner
 def _paired_one(codes, c0, index, word, arm, first, last, h0, cells):
     for i in range(first, last):
-        k = (np.uint64(arm[i]) << _BYTE) + np.uint64(codes[c0 + np.uint64(index[i])])
-        k = h0 + k + k
-        a, b = cells[k] + word[i + i], cells[k + _ONE] + word[i + i + _ONE]
-        cells[k] = a
-        cells[k + _ONE] = b
+        k = h0 + (np.uint64(arm[i]) << _NINE) + np.uint64(codes[c0 + np.uint64(index[i])])
+        cells[k] += word[i + i]
+        cells[k + _PLANE] += word[i + i + _ONE]
 
 
 @inner

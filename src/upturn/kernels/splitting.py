@@ -22,7 +22,7 @@ from upturn.kernels.criteria import Cuts, gain
 from upturn.kernels.hashing import draw, uniform
 from upturn.kernels.histogram import CELLS
 
-_ONE = np.uint64(1)
+_ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
 
 class Layout(NamedTuple):
@@ -40,8 +40,10 @@ class Scratch(NamedTuple):
 
     weight: object  # (arms, 256) running sums
     total: object
+    left: object  # (256,) running sums of all arms' weights
     work: object  # (3, 256)
     gain: object  # (256,)
+    word: object  # (256,) integers on their way to the sums above
     key: object  # (256,) the effect categories are ordered by
     order: object  # (256,) codes
     present: object  # (256,) non-empty codes, ascending
@@ -58,7 +60,7 @@ class Best(NamedTuple):
 
 
 LAYOUT = types.NamedTuple((i8, i8, f8, f8, f8), Layout)
-SCRATCH = types.NamedTuple((F8_2_out, F8_2_out, F8_2_out, F8_out, F8_out, U8_out, U8_out), Scratch)
+SCRATCH = types.NamedTuple((F8_2_out, F8_2_out, F8_out, F8_2_out, F8_out, I8_out, F8_out, U8_out, U8_out), Scratch)
 BEST = types.NamedTuple((F8_out, I8_out, U1_out, I8_out, I8_out), Best)
 
 
@@ -67,14 +69,14 @@ def scan_feature(key, cells, base, feature, n_codes, categorical, node, rules, l
     """Try every cut of one feature and keep the best; its histogram starts at ``cells[base]``, ``key`` decides ties."""
     n_arms = node.weight.size
     present = scratch.present
-    m = _present_codes(cells, base, n_codes, n_arms, layout.n_words, present)
+    m = _present_codes(cells, base, n_codes, n_arms, layout.n_words, scratch.word, present)
     if m < 2:
         return
     node_weight = 0.0
     for w in node.weight:
         node_weight += w
     least = max(rules.min_leaf, rules.alpha * node_weight) * (1.0 - 1e-12)
-    gains = scratch.gain
+    gains, left = scratch.gain, scratch.left
     # Orders of the codes: categorical, by the effect of each arm; numeric, ascending with missing (code 0) first, and
     # if there is any, once more with missing last.
     ways = n_arms - 1 if categorical else (1 if present[0] != 0 else 2)
@@ -87,45 +89,67 @@ def scan_feature(key, cells, base, feature, n_codes, categorical, node, rules, l
             if way == 1:
                 scratch.order[m - 1] = 0
         _running_sums(cells, base, m, layout, scratch)
-        first, last = 0, m - 1
-        while first < last and _left_weight(scratch.weight, first) < least:
-            first += 1
-        while last > first and node_weight - _left_weight(scratch.weight, last - 1) < least:
-            last -= 1
+        # Weights ascend, so admissible cuts are a range; counting what lies outside vectorises, a search would not.
+        first, last = np.uint64(0), np.uint64(m - 1)
+        for c in range(np.uint64(m - 1)):
+            first += np.uint64(left[c] < least)
+            last -= np.uint64(node_weight - left[c] < least)
         if first >= last:
             continue
-        cuts = Cuts(scratch.weight, scratch.total, np.uint64(first), np.uint64(last), scratch.work)
+        cuts = Cuts(scratch.weight, scratch.total, left, first, last, scratch.work)
         gain(cuts, node, rules, gains)
         if rules.min_arm > 0.0:
             for a in range(n_arms):
                 weight, most = scratch.weight[a], node.weight[a] - rules.min_arm
-                for c in range(cuts.first, cuts.last):
+                for c in range(first, last):
                     gains[c] = gains[c] if weight[c] >= rules.min_arm and weight[c] <= most else -math.inf
-        highest = -math.inf
-        for c in range(cuts.first, cuts.last):
-            highest = gains[c] if gains[c] > highest else highest
+        highest = _highest(gains, first, last)
         if highest > -math.inf:
             best.place[3] = 1
         if highest > best.gain[0] and highest > rules.min_gain:
-            cut = _draw_among_equals(key, feature, gains, cuts.first, cuts.last, highest)
+            cut = _draw_among_equals(key, feature, gains, first, last, highest)
             best.gain[0] = highest
-            best.gain[1] = _left_weight(scratch.weight, cut)
+            best.gain[1] = left[cut]
             _keep(cells, base, feature, cut, m, categorical, node_weight, layout, scratch.order, best)
 
 
+# Below, arms are outside and codes inside, and what depends on the step before (a running sum, a place in a list) is
+# kept apart from what does not, which the compiler turns into vector code.
+
+
 @inner
-def _present_codes(cells, base, n_codes, n_arms, n_words, present):
+def _present_codes(cells, base, n_codes, n_arms, n_words, word, present):
+    """List the codes that hold anything; a cell's first word, its weight, is zero only if it is empty."""
+    size = np.uint64(n_codes)
+    for code in range(size):
+        word[code] = 0
+    for a in range(n_arms):
+        start = np.uint64(base + a * n_words * CELLS)
+        for code in range(size):
+            word[code] |= cells[start + code]
     m = np.uint64(0)
-    step = np.uint64(CELLS * n_words)
-    for code in range(np.uint64(n_codes)):
-        seen = np.int64(0)
-        at = np.uint64(base) + code * np.uint64(n_words)  # a cell's first word, its weight, is zero only if it is empty
-        for _ in range(n_arms):
-            seen |= cells[at]
-            at += step
+    for code in range(size):
         present[m] = code
-        m += np.uint64(seen != 0)
+        m += np.uint64(word[code] != 0)
     return np.int64(m)
+
+
+@inner
+def _highest(values, first, last):
+    """Largest of the values, in four strands: one would wait for itself at every step."""
+    a, b, c, d = -math.inf, -math.inf, -math.inf, -math.inf
+    i = first
+    four = np.uint64(4)
+    while i + four <= last:
+        a = values[i] if values[i] > a else a
+        b = values[i + _ONE] if values[i + _ONE] > b else b
+        c = values[i + _TWO] if values[i + _TWO] > c else c
+        d = values[i + _THREE] if values[i + _THREE] > d else d
+        i += four
+    while i < last:
+        a = values[i] if values[i] > a else a
+        i += _ONE
+    return max(max(a, b), max(c, d))
 
 
 @inner
@@ -136,17 +160,17 @@ def read_cell(cells, at, layout):
         weight = np.float64(word >> layout.shift)
         return weight, np.float64(word & ((np.int64(1) << layout.shift) - 1)) + layout.origin * weight
     weight = cells[at] * layout.weight_unit
-    return weight, cells[at + 1] * layout.total_unit + layout.origin * weight
+    return weight, cells[at + CELLS] * layout.total_unit + layout.origin * weight
 
 
 @inner
 def _order_by_effect(cells, base, arm, m, node, layout, scratch):
     """Order the present codes by the effect of ``arm``, each mean shrunk by one row of the node's mean."""
-    n_words = layout.n_words
+    treated = base + arm * layout.n_words * CELLS
     for i in range(m):
-        at = base + np.int64(scratch.present[i]) * n_words
-        w0, t0 = read_cell(cells, at, layout)
-        w1, t1 = read_cell(cells, at + arm * CELLS * n_words, layout)
+        code = np.int64(scratch.present[i])
+        w0, t0 = read_cell(cells, base + code, layout)
+        w1, t1 = read_cell(cells, treated + code, layout)
         effect = (t1 + node.mean[arm]) / (w1 + 1.0) - (t0 + node.mean[0]) / (w0 + 1.0)
         k = i  # insertion: stable, so equal effects stay in code order
         while k > 0 and scratch.key[k - 1] > effect:
@@ -159,37 +183,40 @@ def _order_by_effect(cells, base, arm, m, node, layout, scratch):
 
 @inner
 def _running_sums(cells, base, m, layout, scratch):
+    """Weights and outcome sums of the first codes of the order, arm by arm, and the weights of all arms together."""
     shift, unit, total_unit, origin = layout.shift, layout.weight_unit, layout.total_unit, layout.origin
     mask = (np.int64(1) << shift) - 1
-    order = scratch.order
+    order, word, left = scratch.order, scratch.word, scratch.left
+    size = np.uint64(m)
+    for i in range(size):
+        left[i] = 0.0
     for a in range(scratch.weight.shape[0]):
         weight, total = scratch.weight[a], scratch.total[a]
+        start = np.uint64(base + a * layout.n_words * CELLS)
+        _accumulate(cells, start, order, size, word)
         if layout.n_words == 1:
-            start = np.uint64(base + a * CELLS)
-            word = np.int64(0)
-            for i in range(np.uint64(m)):
-                word += cells[start + order[i]]
-                n = np.float64(word >> shift)
-                weight[i] = n
-                total[i] = np.float64(word & mask) + origin * n
+            for i in range(size):
+                weight[i] = np.float64(word[i] >> shift)
+                total[i] = np.float64(word[i] & mask)
         else:
-            start = np.uint64(base + a * 2 * CELLS)
-            w, t = np.int64(0), np.int64(0)
-            for i in range(np.uint64(m)):
-                at = start + order[i] + order[i]
-                w += cells[at]
-                t += cells[at + _ONE]
-                n = w * unit
-                weight[i] = n
-                total[i] = t * total_unit + origin * n
+            for i in range(size):
+                weight[i] = word[i] * unit
+            _accumulate(cells, start + np.uint64(CELLS), order, size, word)
+            for i in range(size):
+                total[i] = word[i] * total_unit
+        if origin != 0.0:
+            for i in range(size):
+                total[i] += origin * weight[i]
+        for i in range(size):
+            left[i] += weight[i]
 
 
 @inner
-def _left_weight(weight, cut):
-    total = 0.0
-    for a in range(weight.shape[0]):
-        total += weight[a, cut]
-    return total
+def _accumulate(cells, start, order, size, out):
+    running = np.int64(0)
+    for i in range(size):
+        running += cells[start + order[i]]
+        out[i] = running
 
 
 @inner
@@ -218,10 +245,11 @@ def _keep(cells, base, feature, cut, m, categorical, node_weight, layout, order,
         start = np.uint64(base + a * CELLS * n_words)
         w, t = np.int64(0), np.int64(0)
         for i in range(cut + 1):
-            where = start + order[i] * np.uint64(n_words)
-            w += cells[where]
-            if n_words == 2:
-                t += cells[where + _ONE]
+            w += cells[start + order[i]]
+        if n_words == 2:
+            start += np.uint64(CELLS)
+            for i in range(cut + 1):
+                t += cells[start + order[i]]
         best.weight[a] = w if n_words == 2 else w >> layout.shift
         best.total[a] = t if n_words == 2 else w & mask
     best.place[0] = feature
