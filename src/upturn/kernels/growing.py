@@ -313,7 +313,7 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
 
         feature = -1
         if heavy and depth < rules.max_depth and stop - start > 1:
-            if local == 0 and 0 < stop - start <= table.block_rows:
+            if local == 0 and stop - start <= table.block_rows and stop - start < table.stride:
                 local = _copy_block(table.codes, table.stride, n_features, rows.index, start, stop, block)
             codes = block if local > 0 else table.codes
             stride = local if local > 0 else table.stride

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,7 @@ class Bins:
         """Number of features."""
         return len(self.n_codes)
 
-    @property
+    @cached_property
     def categorical(self) -> NDArray[np.uint8]:
         """1 for categorical features."""
         return (self.level_range[:, 0] >= 0).astype(np.uint8)

@@ -153,8 +153,8 @@ class Soil:
         self, role: NDArray[np.uint8], copies: NDArray[np.uint8], rules: Rules, seed: np.uint64, tree: int
     ) -> Nodes:
         """Grow a tree on the rows that have the roles for it."""
-        rows = self._gather(role, copies, GROW)
-        judges = self._gather(role, copies, ESTIMATE) if rules.honest else NO_ROWS
+        rows = self._gather(role, copies, GROW, reordered=rules.max_depth > 1)
+        judges = self._gather(role, copies, ESTIMATE, reordered=True) if rules.honest else NO_ROWS
         key = sampling.purpose_key(seed, NODE, np.uint64(tree))
         n_features = self.bins.n_features
         # a block copies all features, which pays only if a good part of them is looked at
@@ -162,8 +162,11 @@ class Soil:
         table = growing.Table(self.codes.reshape(-1), len(self), self.bins.n_codes, self.bins.categorical, block_rows)
         return _to_nodes(growing.grow(key, 0, self.mean, rows, judges, table, rules, self.layout), len(self.mean))
 
-    def _gather(self, role: NDArray[np.uint8], copies: NDArray[np.uint8], value: np.uint8) -> Rows:
+    def _gather(self, role: NDArray[np.uint8], copies: NDArray[np.uint8], value: np.uint8, *, reordered: bool) -> Rows:
+        """The rows of a role for the grower, which may bring them into the order of its nodes if they are ``reordered``."""
         n = int(np.count_nonzero(role == value))
+        if n == len(self) and len(copies) == 0 and not reordered:
+            return Rows(np.arange(n, dtype=np.uint32), self.words, self.arm)
         rows = Rows(np.empty(n, np.uint32), np.empty(n * self.layout.n_words, np.int64), np.empty(n, np.uint8))
         if n > 0:
             sampling.gather_rows(role, value, copies, self.words, self.layout.n_words, self.arm, *rows)

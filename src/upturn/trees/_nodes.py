@@ -172,7 +172,7 @@ class Nodes:
     def decide_on_codes(self, codes: Codes) -> NDArray[np.intp]:
         """The arm with the largest response, 0 for control, from codes for prediction; of a single tree."""
         ((_, leaf),) = self._leaves(codes)
-        decisions: NDArray[np.intp] = self.value.argmax(axis=1)[leaf[0]]
+        decisions: NDArray[np.intp] = self.value.argmax(axis=1).take(leaf[0])
         return decisions
 
     def apply(self, bins: Bins, X: Matrix, n_jobs: int | None = None) -> NDArray[np.int32]:

@@ -211,7 +211,12 @@ class UpliftTree(TreeModel):
         self._fit_soil(soil, replace(prepared.data, weight=weight), prepared.low, prepared.span)
 
     def _recommend_prepared(self, prepared: _Prepared) -> NDArray[np.intp]:
-        return self.nodes_.decide_on_codes(prepared.row_codes)
+        features = self.nodes_.used_features
+        if len(features) != 1:
+            return self.nodes_.decide_on_codes(prepared.row_codes)
+        every = np.zeros((len(prepared.soil.codes), 256), np.uint8)  # a stump decides code by code
+        every[features[0]] = np.arange(256)
+        return self.nodes_.decide_on_codes(twin_codes(every)).take(prepared.soil.codes[features[0]])
 
     def _hold_out(self, soil: Soil, role: NDArray[np.uint8], seed: np.uint64) -> NDArray[np.int64]:
         """Take validation rows out of the sample, by arm; at least one row of each arm stays on either side."""
