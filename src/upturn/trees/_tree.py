@@ -216,7 +216,8 @@ class UpliftTree(TreeModel):
             return self.nodes_.decide_on_codes(prepared.row_codes)
         every = np.zeros((len(prepared.soil.codes), 256), np.uint8)  # a stump decides code by code
         every[features[0]] = np.arange(256)
-        return self.nodes_.decide_on_codes(twin_codes(every)).take(prepared.soil.codes[features[0]])
+        decisions: NDArray[np.intp] = self.nodes_.decide_on_codes(twin_codes(every))
+        return np.asarray(decisions.take(prepared.soil.codes[features[0]]))
 
     def _hold_out(self, soil: Soil, role: NDArray[np.uint8], seed: np.uint64) -> NDArray[np.int64]:
         """Take validation rows out of the sample, by arm; at least one row of each arm stays on either side."""
