@@ -1,6 +1,6 @@
 """101 boosted stumps on Hillstrom (women's mailing, visit), beside the same boosting around causalml's tree.
 
-    UPTURN_DATA=... python benchmarks/bench_boosting.py [--rounds 101] [--rival-rounds 5]
+    UPTURN_DATA=... python benchmarks/bench_boosting.py [--rounds 101] [--rival-rounds 9]
 
 causalml's tree takes no weights, so its loop draws a sample of the rows in every round, which costs it little beside the
 tree itself. Its time is that of its fastest round times the number of rounds; upturn's is the whole fit, tables and all.

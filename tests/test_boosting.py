@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestClassifier
 
 import naive_boosting
 import upturn as up
 from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.boosting._coefficients import bound_factor, coefficients
-from upturn.meta import ClassTransformation
+from upturn.meta import ClassTransformation, TreatedOnly
 from upturn.metrics import auuc
 from upturn.trees import UpliftTree
 
@@ -276,6 +277,7 @@ def test_a_base_that_always_says_the_same(algorithm, restart, answer):
 
 
 @pytest.mark.filterwarnings("ignore:none of the 9 rounds")
+@pytest.mark.filterwarnings("ignore:the base model of round 1 makes no error")
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("restart", ["combined", "strict"])
 @pytest.mark.parametrize(
@@ -314,13 +316,68 @@ def test_bad_parameters(change, error, message):
 
 def test_refusals_say_what_to_use_instead():
     X, y, treatment = experiment(60)
-    with pytest.raises(ValueError, match=r"3 distinct values|distinct values .* UpliftForest"):
+    with pytest.raises(ValueError, match=r"3 distinct values.*UpliftForest"):
         UpliftBoosting().fit(X, np.arange(60) % 3, treatment)
     with pytest.raises(ValueError, match=r"2 arms .*UpliftForest"):
         UpliftBoosting().fit(X, y, np.arange(60) % 3)
 
 
+@pytest.mark.parametrize("algorithm", ["adaboost", "balanced", "forgetting"])
+def test_a_base_without_an_error_is_kept(algorithm):
+    X, _, treatment = experiment(300)
+    y = (treatment == 1) == (X[:, 0] > 0)
+    with pytest.warns(UserWarning, match="round 1 makes no error on the training rows"):
+        model = UpliftBoosting(algorithm=algorithm, n_estimators=5, random_state=0).fit(X, y, treatment)
+    assert len(model.estimators_) == len(model.betas_) == 1
+    np.testing.assert_array_equal(model.recommend(X), (X[:, 0] > 0).astype(int))
+
+
+def test_scores_without_a_zero_make_no_decisions():
+    X, y, treatment = experiment(200)
+    for model in (UpliftBoosting(TreatedOnly()), UpliftBagging(TreatedOnly(), average="vote")):
+        with pytest.raises(ValueError, match="scores of TreatedOnly rank people but have no zero"):
+            model.fit(X, y, treatment)
+    bag = UpliftBagging(TreatedOnly(random_state=0), n_estimators=3, random_state=0).fit(X, y, treatment)
+    assert np.isfinite(bag.predict(X)).all()
+    with pytest.raises(ValueError, match="no zero"):
+        bag.recommend(X)
+
+
+def test_staged_scores_want_an_outcome_per_row():
+    model, X, y, treatment = fitted("adaboost")
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.staged_score(X[:50], y, treatment)
+
+
+def test_models_inside_the_base_have_seeds_too():
+    X, y, treatment = experiment(200)
+    base = ClassTransformation(RandomForestClassifier(3))
+    for ensemble in (UpliftBoosting, UpliftBagging):
+        first, second = (ensemble(base, n_estimators=3, random_state=0).fit(X, y, treatment).predict(X) for _ in "ab")
+        np.testing.assert_array_equal(first, second)
+
+
 # ------------------------------------------------------------------------------------------------ bagging
+
+
+@pytest.mark.parametrize("average", ["score", "vote"])
+def test_bagging_follows_the_bases_own_rule(average):
+    X, y, treatment = experiment(400)
+    base = UpliftBoosting(n_estimators=5, random_state=0)
+    model = UpliftBagging(base, n_estimators=5, average=average, random_state=0).fit(X, y, treatment)
+    votes = np.mean([member.recommend(X) == 1 for member in model.estimators_], axis=0)
+    np.testing.assert_array_equal(model.recommend(X) == 1, votes > 0.5)
+    assert 0 < votes.mean() < 1
+    if average == "vote":
+        np.testing.assert_allclose(model.predict(X), votes)
+
+
+def test_bags_are_drawn_from_rows_that_count():
+    X, y, treatment = experiment(400)
+    weight = np.zeros(400)
+    weight[np.r_[np.flatnonzero(treatment == 0)[:4], np.flatnonzero(treatment == 1)[:4]]] = 1.0
+    model = UpliftBagging(n_estimators=11, random_state=0).fit(X, y, treatment, sample_weight=weight)
+    assert np.isfinite(model.predict(X)).all()
 
 
 def test_bagging_averages_its_members():

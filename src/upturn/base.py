@@ -243,14 +243,17 @@ class UpliftEstimator(Gated):
 
     def recommend(self, X: Any) -> NDArray[Any]:
         """The label each row should get by the model's own rule; the control label where nothing helps."""
+        self._refuse_without_zero()
+        matrix = self._encode(X)
+        return decode([self.control_, *self.arms_], self._recommend(matrix))
+
+    def _refuse_without_zero(self) -> None:
         if not self._score_has_zero:
             raise ValueError(
                 f"the scores of {type(self).__name__} rank people but have no zero that tells help from harm, so they cannot say "
                 "whom to treat: turn them into effects with upturn.policy.UpliftCalibrator(model), or treat the top of the "
                 "ranking with upturn.policy.target"
             )
-        matrix = self._encode(X)
-        return decode([self.control_, *self.arms_], self._recommend(matrix))
 
     def score(self, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> float:
         """AUUC of the predictions; with several arms, the arms' mean weighted by their size.
@@ -258,10 +261,15 @@ class UpliftEstimator(Gated):
         Parameters are those of ``fit``; every arm of the fit must have rows.
         """
         check_is_fitted(self)
+        matrix, target = self._judged(X, y, treatment, sample_weight)
+        return mean_area(target, self._predict(matrix))
+
+    def _judged(self, X: Any, y: Any, treatment: Any, sample_weight: Any) -> tuple[Matrix, Target]:
+        """Gate an experiment that a fitted model is judged by."""
         target = read_target(y, treatment, sample_weight, known=(self.control_, self.arms_))
         matrix = self._encode(X)
         _same_rows(matrix, target)
-        return mean_area(target, self._predict(matrix))
+        return matrix, target
 
     def _predict(self, X: Matrix) -> NDArray[np.float64]:
         raise TypeError(f"{type(self).__name__} does not say how to predict")

@@ -13,6 +13,7 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -321,6 +322,21 @@ def test_propensities_of_0_and_1():
         DRLearner(Ridge(), propensity="p", clip=0, cv=2).fit(X, Y0, T0)
     with pytest.raises(ValueError, match="missing"):
         DRLearner(Ridge(), propensity="p", cv=2).fit(X.assign(p=np.nan), Y0, T0)
+
+
+def test_a_row_that_neither_arm_nor_control_could_have_been_in():
+    chance = np.array([0.3, 0.3])
+    X = pd.DataFrame({"x": X0[:, 0], "p1": chance[0], "p2": chance[1]})
+    arm = np.arange(40) % 3
+    model = XLearner(Ridge(), propensity=["p1", "p2"], clip=0.0).fit(X, Y0, arm)
+    new = X.iloc[:1].assign(p1=1.0, p2=0.0)  # the second arm and control: both impossible
+    assert np.isfinite(model.predict(new)).all()
+
+
+def test_rows_without_weight_are_no_rows_of_a_fold():
+    weight = np.where(np.arange(40) < 20, T0, 1.0)  # the first half has no control row that counts
+    with pytest.raises(ValueError, match=r"the control arm 0 has no row that counts in a train part of cv"):
+        DRLearner(Ridge(), cv=KFold(2)).fit(X0, Y0, T0, sample_weight=weight)
 
 
 def test_three_arms_name_the_small_one():

@@ -220,6 +220,60 @@ def test_comparison_is_paired_and_per_1000():
     assert "profit per 1,000" not in bare.columns
 
 
+def test_weights_count_like_rows_in_everything_measured():
+    uplift, y, arm, _ = experiment(600, 2)
+    weight = np.where(uplift[:, 0] > 0, 1, 3)
+    costs = np.random.default_rng(1).uniform(0.2, 1, (600, 2))
+    every = np.repeat(np.arange(600), weight)
+    score = uplift + 1e-9 * np.arange(600)[:, None]  # no ties, and copies stay together
+    limits = {"value": 2.0, "n_bootstrap": 20}
+    plan = target(score, cost=costs, y=y, treatment=arm, sample_weight=weight, **limits)
+    rows = target(score[every], cost=costs[every], y=y[every], treatment=arm[every], **limits)
+    np.testing.assert_array_equal(plan.arm[every], rows.arm)
+    for name in ("treated", "gain per 1,000", "cost per 1,000", "profit per 1,000", "this plan better by"):
+        np.testing.assert_allclose(plan.comparison[name], rows.comparison[name], atol=1e-9)
+    assert plan.profit_per_1000 == pytest.approx(rows.profit_per_1000)
+    curves = [
+        gain_curve(score, y, arm, cost=costs, sample_weight=weight, points=2, **limits),
+        gain_curve(score[every], y[every], arm[every], cost=costs[every], points=2, **limits),
+    ]
+    for name in ("gain", "treated", "random", "profit", "random_profit"):
+        np.testing.assert_allclose(getattr(curves[0], name)[-1], getattr(curves[1], name)[-1], rtol=1e-9)
+
+
+def test_weighted_random_is_no_better_than_a_plan_that_is_random():
+    rng = np.random.default_rng(0)
+    n = 20_000
+    weight, arm = np.where(np.arange(n) < n / 2, 1.0, 3.0), rng.integers(0, 2, n)
+    y = arm + 0.1 * rng.normal(size=n)  # everybody gains 1, so any plan is as good as random
+    uplift = 2.0 - weight / 10 + 1e-6 * rng.random(n)
+    plan = target(uplift, fraction=0.5, y=y, treatment=arm, sample_weight=weight)
+    assert plan.comparison["treated"][0] == pytest.approx(0.25)
+    assert abs(plan.comparison["this plan better by"][2]) < 5
+    curve = gain_curve(uplift, y, arm, sample_weight=weight, n_bootstrap=2)
+    np.testing.assert_allclose(curve.gain, curve.random, atol=5)
+
+
+def test_random_spending_buys_fewer_people_where_the_chosen_are_cheap():
+    rng = np.random.default_rng(0)
+    n = 4000
+    cost, arm = np.where(np.arange(n) % 2 == 0, 1.0, 9.0), rng.integers(0, 2, n)
+    y = arm + 0.1 * rng.normal(size=n)
+    curve = gain_curve(np.ones(n), y, arm, cost=cost, value=3.0, points=5, n_bootstrap=2)
+    effect = y[arm == 1].mean() - y[arm == 0].mean()
+    bought = np.minimum(curve.budget / 5.0, n)  # a person costs 5 on average
+    np.testing.assert_allclose(curve.random, 1000 * effect * bought / n, rtol=1e-9)
+    np.testing.assert_allclose(curve.random_profit, 3 * curve.random - 5000 * bought / n, atol=1e-6)
+    half = np.searchsorted(curve.budget, n / 2)  # all cheap ones
+    assert curve.gain[half] > 4 * curve.random[half]
+
+
+def test_ties_at_the_cut_are_announced_when_a_plan_is_applied():
+    plan = target(np.zeros(100), fraction=0.2)
+    with pytest.warns(UserWarning, match="people tie at the cut"):
+        assert (plan.apply(np.zeros(10)) == 1).all()
+
+
 def test_predicted_comparison_is_the_models_word_per_1000():
     uplift, cost = np.array([[0.2], [0.1], [-0.3], [0.4]]), 0.05
     table = target(uplift, fraction=0.5, cost=cost, value=2.0).comparison
@@ -361,12 +415,15 @@ def test_arms_are_those_of_the_experiment_in_its_order():
 def test_bad_uplift():
     with pytest.raises(ValueError, match=r"uplift holds 1 missing .* row 1"):
         target([0.1, np.nan], fraction=0.5)
+    with pytest.raises(ValueError, match=r"uplift=\['a', 'b'\] is not made of numbers"):
+        target(["a", "b"], fraction=0.5)
     with pytest.raises(ValueError, match=r"uplift has shape \(1, 1, 1\)"):
         target(np.zeros((1, 1, 1)), fraction=0.5)
     with pytest.raises(ValueError, match="needs y and treatment"):
         gain_curve([0.1, 0.2], None)
-    with pytest.raises(ValueError, match="at least 2 points"):
-        gain_curve([0.1, 0.2], [0, 1], [0, 1], points=1)
+    for points in (1, "a", 3.5):
+        with pytest.raises(ValueError, match="at least 2 points"):
+            gain_curve([0.1, 0.2], [0, 1], [0, 1], points=points)
 
 
 def test_replicates_are_drawn_from_rows_with_weight():

@@ -114,9 +114,9 @@ def _check_folds(folds: list[tuple[Rows, Rows]], data: Experiment) -> None:
     for train, test in folds:
         if len(np.intersect1d(train, test)):
             raise ValueError("a train part of cv holds rows of its own test part: cross-fitting must keep them apart")
-        empty = np.flatnonzero(np.bincount(data.arm[train], minlength=data.n_arms + 1) == 0)
+        empty = np.flatnonzero(np.bincount(data.arm[train], data.weights[train] > 0, data.n_arms + 1) == 0)
         if len(empty):
             raise ValueError(
-                f"{data.name_of(int(empty[0]))} has no row in a train part of cv: pass cv=UpliftKFold(), which keeps every arm "
+                f"{data.name_of(int(empty[0]))} has no row that counts in a train part of cv: pass cv=UpliftKFold(), which keeps every arm "
                 "in every fold"
             )

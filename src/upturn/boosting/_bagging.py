@@ -22,7 +22,10 @@ from upturn.metrics._estimate import rows_by_stratum
 class UpliftBagging(Ensemble):
     r"""Bagging: the average of a base model over bootstrap samples drawn within each arm.
 
-    .. math:: s(x) = \frac{1}{M} \sum_m \hat\tau_m(x) \quad\text{or}\quad \frac{1}{M} \sum_m 1[\hat\tau_m(x) > 0]
+    .. math:: s(x) = \frac{1}{M} \sum_m \hat\tau_m(x) \quad\text{or}\quad \frac{1}{M} \sum_m 1[h_m(x) = 1]
+
+    with h the members' own recommendations. ``recommend`` treats where the average score is above 0 if that is the base
+    model's rule; else, and with votes, it takes the majority of the members' recommendations, control where it ties.
 
     Parameters
     ----------
@@ -91,6 +94,10 @@ class UpliftBagging(Ensemble):
         return self._base()._outcome
 
     @property
+    def _score_has_zero(self) -> bool:  # type: ignore[override]
+        return self._base()._score_has_zero
+
+    @property
     def _multi_arm(self) -> bool:  # type: ignore[override]
         return self._base()._multi_arm
 
@@ -99,7 +106,9 @@ class UpliftBagging(Ensemble):
         if self.average not in ("score", "vote"):
             raise ValueError(f"average={self.average!r}: expected 'score' or 'vote'")
         seed, base = make_seed(self.random_state), clone(self._base())
-        prepared, draws = base._prepare(data), rows_by_stratum(data.arm, data.n_arms + 1)
+        if self.average == "vote":
+            base._refuse_without_zero()
+        prepared, draws = base._prepare(data), rows_by_stratum(data.arm, data.n_arms + 1, data.weight)
         weights = data.weights
 
         def fit_member(m: int) -> tuple[UpliftEstimator, NDArray[np.bool_]]:
@@ -122,8 +131,7 @@ class UpliftBagging(Ensemble):
         self.oob_prediction_ = mean[:, 0] if data.n_arms == 1 else mean
 
     def _opinion(self, member: UpliftEstimator, X: Matrix) -> NDArray[np.float64]:
-        effects = member._predict(X)
-        return effects if self.average == "score" else (effects > 0).astype(np.float64)
+        return member._predict(X) if self.average == "score" else _votes(member, X)
 
     def _staged(self, X: Matrix) -> Iterator[NDArray[np.float64]]:
         total = np.zeros(1)
@@ -135,10 +143,12 @@ class UpliftBagging(Ensemble):
         return deque(self._staged(X), maxlen=1)[0]
 
     def _recommend(self, X: Matrix) -> NDArray[np.intp]:
-        threshold = 0.0 if self.average == "score" else 0.5  # a vote treats where the majority does
-        scores = self._predict(X)
-        best = scores.argmax(axis=1)
-        return np.where(scores[np.arange(len(X)), best] > threshold, best + 1, 0)
+        base = type(self.estimators_[0])
+        if self.average == "score" and base._recommend is UpliftEstimator._recommend:
+            return super()._recommend(X)
+        votes = np.sum([_votes(member, X) for member in self.estimators_], axis=0)
+        control = len(self.estimators_) - votes.sum(axis=1, keepdims=True)
+        return np.asarray(np.hstack([control, votes]).argmax(axis=1))
 
     def _get_state(self) -> dict[str, Any]:
         return {"members": [member._get_state() for member in self.estimators_], "oob": self.oob_prediction_}
@@ -147,3 +157,9 @@ class UpliftBagging(Ensemble):
         if not state["members"]:
             raise ValueError("bagging without members")
         self.estimators_, self.oob_prediction_ = self._restore_members(state["members"]), state["oob"]
+
+
+def _votes(member: UpliftEstimator, X: Matrix) -> NDArray[np.float64]:
+    """1 in the column of the arm a member recommends."""
+    arms = member._predict(X[:1]).shape[1]
+    return np.asarray(member._recommend(X)[:, None] == np.arange(1, arms + 1), dtype=np.float64)

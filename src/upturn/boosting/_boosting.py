@@ -20,6 +20,7 @@ from upturn.kernels.boosting import reweigh, tally
 from upturn.kernels.hashing import RESTART, exponentials
 
 Restart = Literal["combined", "strict"]
+_PERFECT = 1e-10  # the coefficient of a base model without an error, where it is the only member
 
 _ROUND = np.dtype(
     [
@@ -141,9 +142,11 @@ class UpliftBoosting(Ensemble):
     def _fit(self, data: Experiment) -> None:
         self._check_parameters()
         seed, base = make_seed(self.random_state), clone(self._base())
+        base._refuse_without_zero()
         prepared, groups = base._prepare(data), (data.y.astype(np.uint8), data.arm)
         weight, total = self._first_weights(data), data.weights.sum()
         members: list[UpliftEstimator] = []
+        perfect: tuple[int, UpliftEstimator] | None = None
         history, bound, cells = np.zeros(self.n_estimators, dtype=_ROUND), 1.0, np.empty(4)
         for m in progress(range(self.n_estimators), self.verbose, "boosting"):
             weight /= weight.sum()
@@ -158,6 +161,8 @@ class UpliftBoosting(Ensemble):
             errors = wrong_t / shares[0], wrong_c / shares[1]
             betas = (1.0, 1.0) if 1.0 in errors else coefficients(self.algorithm, *errors, *shares)
             restarts = self._must_restart(errors, shares, betas)
+            if errors == (0.0, 0.0) and perfect is None:
+                perfect = m, member
             if restarts:
                 bound = np.nan
                 weight = self._random_weights(data, seed, m)
@@ -166,13 +171,24 @@ class UpliftBoosting(Ensemble):
                 reweigh(decision, *groups, *betas, weight)
                 members.append(member)
             history[m] = (*errors, *shares, *betas, min(betas), bound, restarts)
+        if not members and perfect is not None:
+            m, member = perfect
+            members, history["restarted"][m], history["beta"][m] = [member], False, _PERFECT
+            warnings.warn(
+                f"the base model of round {m + 1} makes no error on the training rows, which leaves boosting nothing to do: it is the "
+                "only member; judge it on other rows",
+                UserWarning,
+                stacklevel=3,
+            )
         self.estimators_, self.history_ = members, history
         self.betas_ = history["beta"][~history["restarted"]].copy()
         if not members:
+            usual = self.algorithm == "adaboost" and self.restart == "combined"
             warnings.warn(
                 f"none of the {self.n_estimators} rounds found a base model better than chance in both groups "
                 f"(algorithm={self.algorithm!r}, restart={self.restart!r}), so the ensemble is empty and its score constant: try "
-                "algorithm='adaboost' with restart='combined', or a deeper base model",
+                + ("" if usual else "algorithm='adaboost' with restart='combined', or ")
+                + "a deeper base model",
                 UserWarning,
                 stacklevel=3,
             )

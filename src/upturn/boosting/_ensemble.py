@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from upturn._table import Matrix, Schema
-from upturn._target import Label, read_target
+from upturn._target import Label
 from upturn.base import UpliftEstimator
 from upturn.metrics._areas import mean_area
 from upturn.trees import UpliftTree
@@ -43,8 +43,7 @@ class Ensemble(UpliftEstimator):
 
     def staged_score(self, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> list[float]:
         """What ``score``, the AUUC, gives after 1, 2, … members."""
-        matrix = self._encode(X)
-        target = read_target(y, treatment, sample_weight, known=(self.control_, self.arms_))
+        matrix, target = self._judged(X, y, treatment, sample_weight)
         return [mean_area(target, scores) for scores in self._staged(matrix)]
 
     def _staged(self, X: Matrix) -> Iterator[NDArray[np.float64]]:
@@ -67,10 +66,12 @@ class Ensemble(UpliftEstimator):
 
 
 def seeded(base: UpliftEstimator, seed: np.uint64, m: int) -> UpliftEstimator:
-    """A member to fit: the unfitted base with a seed of its own."""
-    member = copy.copy(base)
+    """A member to fit: the unfitted base with a seed of its own, and so for every model inside it that takes one."""
+    own = int(np.random.SeedSequence([int(seed), m]).generate_state(1)[0])
+    nested = [name for name in base.get_params() if name.endswith("__random_state")]
+    member: UpliftEstimator = clone(base).set_params(**dict.fromkeys(nested, own)) if nested else copy.copy(base)
     if hasattr(member, "random_state"):
-        member.random_state = int(np.random.SeedSequence([int(seed), m]).generate_state(1)[0])
+        member.random_state = own
     return member
 
 

@@ -122,7 +122,10 @@ class XLearner(MetaLearner):
         effects = self._columns(X)
         chance = self._propensity.predict(X)
         chance = np.clip(chance, self._clip, 1 - self._clip)
-        g = chance[:, 1:] / (chance[:, 1:] + chance[:, :1])
+        both = chance[:, 1:] + chance[:, :1]
+        g = np.divide(
+            chance[:, 1:], both, out=np.full_like(both, 0.5), where=both > 0
+        )  # neither is likely: half and half
         return np.asarray(g * effects[:, 0::2] + (1 - g) * effects[:, 1::2])
 
     def _count_members(self) -> int:

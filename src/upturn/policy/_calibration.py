@@ -376,10 +376,15 @@ def _table(target: Target, scores: NDArray[np.float64], n_bins: int, level: floa
 
 def _bin_means(target: Target, scores: NDArray[np.float64], values: NDArray[np.float64], n_bins: int) -> list[float]:
     found: list[float] = []
+    weights = np.ones(len(target.y)) if target.weight is None else target.weight
     for code in range(1, target.n_arms + 1):
         rows = np.flatnonzero((target.arm == 0) | (target.arm == code))
         bins = _bins(scores[rows, code - 1], n_bins)
-        found += [float(values[rows[bins == b], code - 1].mean()) for b in range(bins.max() + 1)]
+        for b in range(bins.max() + 1):
+            mine = rows[bins == b]
+            found.append(
+                float(np.average(values[mine, code - 1], weights=weights[mine])) if weights[mine].any() else np.nan
+            )
     return found
 
 

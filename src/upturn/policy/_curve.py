@@ -13,7 +13,7 @@ from upturn._target import Label
 from upturn.metrics import Table
 from upturn.metrics._estimate import check_level
 from upturn.policy._money import read_costs, read_uplift, read_value
-from upturn.policy._path import make_path, measure
+from upturn.policy._path import Path, make_path, measure
 from upturn.policy._target import _prices, _read_experiment
 
 
@@ -32,7 +32,8 @@ class GainCurve:
     predicted : array
         The gain per 1,000 people by the model.
     random : array
-        The gain per 1,000 people of spending as much on people at random, in the same mixture of arms.
+        The gain per 1,000 people of spending as much on people at random, in the same mixture of arms. Where people differ
+        in what they cost, that may be fewer or more people.
     profit, profit_low, profit_high, random_profit : arrays or None
         value·gain - cost per 1,000 people; None without a value.
     level : float
@@ -135,7 +136,7 @@ def gain_curve(
     experiment = _read_experiment(y, treatment, sample_weight, control, matrix)
     if experiment is None:
         raise ValueError("y is None: a gain curve is measured in an experiment, so it needs y and treatment")
-    if isinstance(points, bool) or points < 2:
+    if isinstance(points, bool) or not isinstance(points, int | np.integer) or points < 2:
         raise ValueError(f"points={points!r}: a curve needs at least 2 points, 101 is usual")
     costs, worth = read_costs(cost, n, experiment.labels), read_value(value, n)
     price, benefit, _ = _prices(matrix, costs, worth, costs is None)
@@ -143,19 +144,27 @@ def gain_curve(
     stops = np.unique(np.linspace(0, len(path), points).round().astype(np.int64))
     settings: dict[str, Any] = {"n_bootstrap": n_bootstrap, "random_state": random_state, "n_jobs": n_jobs}
     measured = measure(path, stops, experiment, experiment.y, **settings)
-    spent = np.concatenate(([0.0], np.cumsum(path.cost)))[stops]
+    spent = _so_far(path.cost, stops)
     z = float(ndtri(0.5 + level / 2))
     margin = z * 1000 * measured.gain_samples.std(axis=0, ddof=1)
-    mixture = _mixture(path.before, path.after, stops, matrix.shape[1]) / n
+    weight = np.ones(n) if experiment.weight is None else experiment.weight
+    weight = weight / weight.sum()
+    mixture = _mixture(path, stops, weight, matrix.shape[1])
+    paid = np.zeros(len(stops)) if costs is None else _so_far(weight[path.row] * path.cost, stops)
+    random = mixture
+    if costs is not None:  # as much money buys another number of people than of those who were chosen
+        usual = mixture @ (weight @ costs)
+        random = mixture * np.divide(paid, usual, out=np.ones(len(paid)), where=usual > 0)[:, None]
+        random = random / np.maximum(random.sum(axis=1), 1.0)[:, None]  # everybody is as many as there are
     profit = profit_margin = random_profit = None
     if worth is not None:
         money = (
             measured if isinstance(worth, float) else measure(path, stops, experiment, experiment.y * worth, **settings)
         )
         scale = worth if isinstance(worth, float) else 1.0
-        paid = spent if costs is not None else np.zeros(len(stops))
-        profit = 1000 * (scale * money.gains - paid / n)
-        random_profit = 1000 * (scale * mixture @ money.effects - paid / n)
+        profit = 1000 * (scale * money.gains - paid)
+        bought = random @ money.effects * scale
+        random_profit = 1000 * (bought - (0.0 if costs is None else random @ (weight @ costs)))
         profit_margin = z * 1000 * scale * money.gain_samples.std(axis=0, ddof=1)
     uplift_of = matrix[path.row, path.after.astype(np.intp) - 1]
     uplift_of = uplift_of - np.where(
@@ -168,7 +177,7 @@ def gain_curve(
         low=1000 * measured.gains - margin,
         high=1000 * measured.gains + margin,
         predicted=1000 * np.concatenate(([0.0], np.cumsum(uplift_of)))[stops] / n,
-        random=1000 * mixture @ measured.effects,
+        random=1000 * random @ measured.effects,
         profit=profit,
         profit_low=None if profit is None or profit_margin is None else profit - profit_margin,
         profit_high=None if profit is None or profit_margin is None else profit + profit_margin,
@@ -177,12 +186,13 @@ def gain_curve(
     )
 
 
-def _mixture(
-    before: NDArray[np.uint8], after: NDArray[np.uint8], stops: NDArray[np.int64], n_arms: int
-) -> NDArray[np.float64]:
-    """How many people have each arm at every stop, a column per arm."""
-    columns = []
-    for k in range(1, n_arms + 1):
-        change = (after == k).astype(np.int64) - (before == k).astype(np.int64)
-        columns.append(np.concatenate(([0], np.cumsum(change)))[stops])
-    return np.column_stack(columns).astype(np.float64)
+def _so_far(change: NDArray[np.float64], stops: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The sum of the changes up to every stop."""
+    return np.concatenate(([0.0], np.cumsum(change)))[stops]
+
+
+def _mixture(path: Path, stops: NDArray[np.int64], weight: NDArray[np.float64], n_arms: int) -> NDArray[np.float64]:
+    """The share of people who have each arm at every stop, a column per arm."""
+    mine = weight[path.row]
+    changes = [mine * (path.after == k) - mine * (path.before == k) for k in range(1, n_arms + 1)]
+    return np.column_stack([_so_far(change, stops) for change in changes])

@@ -106,6 +106,8 @@ def four_groups(response: Any, *, margin: float | None = None, level: float | No
     width = float(effect.std()) / 2 if margin is None else float(margin)
     if not width >= 0:
         raise ValueError(f"margin={margin!r}: expected 0 or more")
+    if not np.isfinite(cut):
+        raise ValueError(f"level={level!r}: expected a response, such as 0.5")
     code = np.where(effect > width, 0, np.where(effect < -width, 3, np.where(p0 >= cut, 1, 2)))
     members = [code == g for g in range(4)]
     columns: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,10 @@ from upturn._target import Label
 
 def read_uplift(uplift: Any) -> NDArray[np.float64]:
     """Predicted uplift as a matrix with a column per treatment arm."""
-    matrix = np.asarray(uplift, dtype=np.float64)
+    try:
+        matrix = np.asarray(uplift, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"uplift={reprlib.repr(uplift)} is not made of numbers: expected what predict gives") from None
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ValueError(

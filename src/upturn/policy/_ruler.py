@@ -39,6 +39,7 @@ class Ruler:
         elif worth is not None:
             self.money = measure(path, stops, experiment, experiment.y * worth, **settings)
         self.level, self.n = level, len(experiment.y)
+        self.weight = np.ones(self.n) if experiment.weight is None else experiment.weight
         self.band = float(path.cost[start:cut].sum())
 
     def gain(self, people: int) -> Estimate:
@@ -50,6 +51,13 @@ class Ruler:
             return None
         return self._estimate(people * self.money.gains[-1] - spent, people * self.money.gain_samples[:, -1] - spent)
 
+    def cost_per_person(self, arm: NDArray[np.uint8], costs: NDArray[np.float64] | None) -> float:
+        """What a plan costs per person, treated or not."""
+        if costs is None:
+            return 0.0
+        paid = np.where(arm > 0, costs[np.arange(len(arm)), np.maximum(arm, 1).astype(np.intp) - 1], 0.0)
+        return float(np.average(paid, weights=self.weight))
+
     def marginal(self) -> Estimate | None:
         source = self.units if self.money is None else self.money
         if self.band <= 0:
@@ -59,23 +67,24 @@ class Ruler:
         return self._estimate(value, scale * (source.gain_samples[:, 1] - source.gain_samples[:, 0]))
 
     def comparison(self, arm: NDArray[np.uint8], costs: NDArray[np.float64] | None, labels: list[Label]) -> Table:
-        shares = np.bincount(arm, minlength=len(labels))[1:] / self.n
+        weight = self.weight / self.weight.sum()  # people count here as they do in the gains
+        shares = np.bincount(arm, weight, minlength=len(labels))[1:].astype(np.float64)
         whom: list[tuple[str, NDArray[np.float64] | None]] = [("this plan", None), ("nobody", np.zeros(len(shares)))]
         whom.append(("as many at random", shares))
         whom += [(f"everybody: {label}", np.eye(len(shares))[k]) for k, label in enumerate(labels[1:])]
-        average = np.zeros(len(shares)) if costs is None else costs.mean(axis=0)
-        spent = 0.0 if costs is None else float(sum(costs[arm == k + 1, k].sum() for k in range(len(shares))))
+        average = np.zeros(len(shares)) if costs is None else weight @ costs
+        mine_costs = self.cost_per_person(arm, costs)
         columns: dict[str, list[Any]] = {}
         for name, share in whom:
             gain = self._per_1000(self.units, share, 0.0)
             treated = float(shares.sum() if share is None else share.sum())
             line = {"whom": name, "treated": treated, "gain per 1,000": float(gain), "low": gain.low, "high": gain.high}
             mine, other = self._per_1000(self.units, None, 0.0), gain
-            cost = spent / self.n if share is None else float(share @ average)
+            cost = mine_costs if share is None else float(share @ average)
             if costs is not None:
                 line["cost per 1,000"] = 1000 * cost
             if self.money is not None:
-                mine, other = self._per_1000(self.money, None, spent / self.n), self._per_1000(self.money, share, cost)
+                mine, other = self._per_1000(self.money, None, mine_costs), self._per_1000(self.money, share, cost)
                 line |= {"profit per 1,000": float(other), "profit low": other.low, "profit high": other.high}
             over = self._estimate(float(mine) - float(other), mine.samples - other.samples)
             line |= {"this plan better by": float(over), "better low": over.low, "better high": over.high}

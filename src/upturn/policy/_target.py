@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -24,7 +25,8 @@ class Targeting:
 
     Gains are against treating nobody, in units of the outcome and summed over the people on the list; ``per_1000`` is
     the same per 1,000 people of the list, treated or not. What was *measured* comes from an experiment on the same people
-    and has an interval; what was *predicted* comes from the uplift that was passed, and is only as good as the model.
+    and has an interval; what was *predicted* comes from the uplift that was passed, and is only as good as the model. Where
+    the experiment has weights, people count with them in everything measured: gains, shares and the costs in a net profit.
 
     Attributes
     ----------
@@ -94,7 +96,8 @@ class Targeting:
         """Use the same cut on other people: everybody whose upgrade is at least as rewarding as the last one made here.
 
         A plan that treats nobody has no such upgrade, and treats none of the others either. Whoever was only treated
-        because he fitted into the rest of a budget (``filled``) does not move the cut.
+        because he fitted into the rest of a budget (``filled``) does not move the cut. Where people tie at the cut, the plan
+        chose among them at random; all of the others who tie with them are treated, and a warning says so.
 
         Parameters
         ----------
@@ -117,6 +120,13 @@ class Targeting:
         costs, worth = self._read_money(cost, value, len(matrix))
         if self._cut == np.inf:
             return decode(self.labels, np.zeros(len(matrix), dtype=np.uint8))
+        if self._cut == self.marginal_gain:
+            warnings.warn(
+                "people tie at the cut of this plan, which chose among them at random; everybody who ties with them is treated here, "
+                "so that many more than in the plan may be",
+                UserWarning,
+                stacklevel=2,
+            )
         price, benefit, _ = _prices(matrix, costs, worth, self._by_person)
         path = make_path(price, benefit, max(self._floor, np.nextafter(self._cut, -np.inf)), 0)
         return decode(self.labels, path.assignment(len(matrix), len(path)))
@@ -283,7 +293,8 @@ def target(
     else:
         ruler = Ruler(made, cut, experiment, worth, level, n_bootstrap, random_state, n_jobs)
         gain, per_1000 = ruler.gain(n), ruler.gain(1000)
-        profit, profit_per_1000 = ruler.profit(n, spent), ruler.profit(1000, 1000 * spent / n)
+        cost_per_person = ruler.cost_per_person(arm, costs)
+        profit, profit_per_1000 = (ruler.profit(people, people * cost_per_person) for people in (n, 1000))
         marginal = ruler.marginal()
         comparison = ruler.comparison(arm, costs, labels)
     return Targeting(
