@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from naive_svm import KINDS, dual, energy_sum, margin_problem, pair_sum, primal
 from upturn.datasets import simulate_customers
-from upturn.svm import DifferentialSVM, _band, _bundle, _energy, _interior, _newton, _pairwise
+from upturn.svm import DifferentialSVM, _band, _bundle, _energy, _interior, _newton, _pairwise, _smooth
 from upturn.svm._energy import EnergyTerm, signed_weights
 from upturn.svm._problem import MarginData, MarginProblem, intercept_interval
 from upturn.svm._solve import solve
@@ -424,12 +424,71 @@ def test_pairs_and_planes_prove_each_other(network, room):
         assert apart @ apart <= 8e-8 * planes.objective
 
 
-def test_ties_by_the_hundred_thousand_are_certified_by_planes():
+def test_ties_by_the_hundred_thousand_are_certified():
     """A few columns decide, so whole groups of pairs tie: interior points have no room for them."""
     data = customers(0, n=2000, cost=10.0)
     found = _pairwise.solve(data)
-    assert found.solver == "planes"
+    assert found.solver in ("smooth", "planes")
     assert found.gap <= 1e-8
     for seed in range(5):  # nothing around it is better than the bound allows
         near = found.coef + 10.0 ** -(seed + 1) * np.random.default_rng(seed).normal(size=data.X.shape[1])
         assert _pairwise.objective(data, near)[0] >= found.dual_bound
+
+
+@pytest.mark.parametrize("network", range(3))
+@pytest.mark.parametrize("h", [0.3, 1e-3, 1e-6])
+def test_smoothed_hinge_is_the_sum_over_its_pairs(network, h):
+    """Slopes, multipliers and Hessian against a visit to every pair, where many tie."""
+    data = customers(network, n=300, cost=1.0)
+    rng = np.random.default_rng(network)
+    w = np.round(rng.normal(size=data.X.shape[1])) / 4
+    w += 1e-7 * rng.normal(size=len(w)) if h < 1e-3 else 0.0
+    weight = rng.uniform(0.5, 2, len(data.X))
+    hinge = _smooth.SmoothHinge(data.X, weight, [(g.high, g.low, g.price) for g in data.groups])
+    scores, slope, total, hessian = data.X @ w, np.zeros(len(data.X)), 0.0, np.zeros((len(w), len(w)))
+    for group in data.groups:
+        v = 1 - scores[group.high][:, None] + scores[group.low][None, :]
+        price = group.price * weight[group.high][:, None] * weight[group.low][None, :]
+        alpha = price * np.clip(v / h, 0, 1)
+        slope[group.high] -= alpha.sum(axis=1)
+        slope[group.low] += alpha.sum(axis=0)
+        total += alpha.sum()
+        for i, j in zip(*np.nonzero((v > 0) & (v < h)), strict=True):
+            apart = data.X[group.high[i]] - data.X[group.low[j]]
+            hessian += price[i, j] / h * np.outer(apart, apart)
+    found, multipliers = hinge.slopes(w, h)
+    np.testing.assert_allclose(found, slope, atol=1e-7 * np.abs(slope).max())
+    assert multipliers == pytest.approx(total, rel=1e-8)
+    if h > 1e-4:  # below, whether a pair is on the edge is a matter of rounding
+        np.testing.assert_allclose(hinge.curvature(w, h), hessian, atol=1e-6 * max(np.abs(hessian).max(), 1))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_smooth_newton_and_planes_prove_each_other(seed):
+    """Rows of 0 and 1 at costs where L-BFGS ends far from the optimum."""
+    rng = np.random.default_rng(seed)
+    n, m = 800, 20
+    X, treated = (rng.random((n, m)) < 0.05).astype(float), rng.random(n) < 0.5
+    y = rng.random(n) < 1 / (1 + np.exp(-3 * (X[:, 0] - 0.05) * (2 * treated - 1)))
+    kinds = [np.flatnonzero(rows) for rows in (treated & y, treated & ~y, ~treated & ~y, ~treated & y)]
+    groups = (_pairwise.PairGroup(*kinds[:2], 0.01), _pairwise.PairGroup(*kinds[2:], 0.01))
+    data = _pairwise.PairData(X, np.ones(n), groups)
+    hinge = _smooth.SmoothHinge(X, data.weight, [(g.high, g.low, g.price) for g in groups])
+    newton = _smooth.minimise(hinge, lambda w: _pairwise.objective(data, w)[0], np.zeros(m), 1e-8)
+    found = _pairwise.solve(data)
+    assert found.gap <= 1e-8
+    assert newton.dual_bound <= found.objective * (1 + 1e-10)
+    assert found.dual_bound <= newton.objective * (1 + 1e-10)
+    assert newton.objective - newton.dual_bound <= 1e-6 * newton.objective
+
+
+def test_a_group_of_one_outcome_and_columns_far_from_zero_do_no_harm():
+    rng = np.random.default_rng(0)
+    X, t = rng.normal(size=(600, 3)), np.arange(600) % 2
+    y = (rng.random(600) < 0.5 + 0.3 * np.sign(X[:, 0]) * t).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DifferentialSVM().fit(X, np.where(t == 1, 1, y), t)
+        near = DifferentialSVM(standardize=False).fit(X, y, t)
+        far = DifferentialSVM(standardize=False).fit(X + 2.0**20, y, t)
+    np.testing.assert_allclose(far.coef_, near.coef_, atol=1e-4)

@@ -106,4 +106,5 @@ def _shortest(rows: Array) -> NDArray[np.float64]:
     wanted = np.zeros(len(system))
     wanted[-1] = large
     share, _ = nnls(system, wanted, maxiter=50 * len(rows))
-    return np.asarray(share / share.sum())
+    total = float(share.sum())
+    return np.asarray(share / total) if total > 0.0 else np.full(len(rows), 1.0 / len(rows))

@@ -170,9 +170,13 @@ class DifferentialSVM(UpliftEstimator):
 
 
 def pair_data(features: NDArray[np.float64], data: Experiment, C: float, lam: float) -> _pairwise.PairData:
-    """The two groups' pairs: successes above failures in treatment, failures above successes in control."""
+    """The two groups' pairs: successes above failures in treatment, failures above successes in control.
+
+    Pairs see differences only, so columns are centred: a large offset would cancel at the cost of digits.
+    """
     treated, success, counts = data.arm == 1, data.y > 0, data.weights > 0.0
     helped, unhelped = (np.flatnonzero(counts & treated & kind) for kind in (success, ~success))
     fine, unwell = (np.flatnonzero(counts & ~treated & kind) for kind in (success, ~success))
     groups = (_pairwise.PairGroup(helped, unhelped, C), _pairwise.PairGroup(unwell, fine, lam * C))
-    return _pairwise.PairData(features, data.weights, tuple(g for g in groups if g.price > 0.0))
+    pairs = tuple(group for group in groups if group.price > 0.0 and len(group.high) and len(group.low))
+    return _pairwise.PairData(np.ascontiguousarray(features - features.mean(axis=0)), data.weights, pairs)

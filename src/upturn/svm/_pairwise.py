@@ -6,7 +6,8 @@ with z = ±1 the label that is to score high is z = +1 in both (paper 003, (16)-
 The objective is convex and piecewise linear plus quadratic, but with n²/4 pieces it looks smooth: L-BFGS comes close.
 Each gradient is a cutting plane; the plane at w alone bounds the gap by ½ ‖∇‖². Where kinks stop L-BFGS short of the
 tolerance, the pairs near their margin become the rows of an interior-point problem and all others are frozen; the
-multipliers prove the gap for the full problem. Where too many pairs tie for that, a bundle of cutting planes ends it.
+multipliers prove the gap for the full problem. Where too many pairs tie for that, Newton's method on a smoothed hinge goes
+on, and a bundle of cutting planes ends it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from upturn.kernels.pairwise import pair_hinge, pair_windows
-from upturn.svm import _bundle, _interior
+from upturn.svm import _bundle, _interior, _smooth
 from upturn.svm._problem import Array, MarginData, MarginProblem, relative_gap
 
 MOST_NUMBERS = 5_000_000  # of the matrix of pairs in the interior point
@@ -57,6 +58,14 @@ class PairSolution:
     gap: float
     iterations: int
     solver: str
+
+    def improved(self, coef: Array, objective: float, bound: float, iterations: int, solver: str) -> PairSolution:
+        """The better of two points with the better of two bounds."""
+        if objective > self.objective:
+            coef, objective = self.coef, self.objective
+        bound = max(bound, self.dual_bound)
+        gap = relative_gap(objective, bound)
+        return PairSolution(coef, objective, bound, gap, self.iterations + iterations, solver)
 
 
 def pair_loss(data: PairData, scores: Array) -> tuple[float, Array]:
@@ -114,10 +123,14 @@ def solve(data: PairData, tol: float = 1e-8, max_iter: int = 1000, start: Array 
     found = _by_pairs(data, w, tol, room, steps)
     if found.gap <= tol:
         return found
+    hinge = _smooth.SmoothHinge(data.X, data.weight, [(g.high, g.low, g.price) for g in data.groups])
+    start = found.coef if found.objective < objective(data, np.zeros(m))[0] else np.zeros(m)
+    smooth = _smooth.minimise(hinge, lambda v: objective(data, v)[0], start, tol)
+    found = found.improved(smooth.coef, smooth.objective, smooth.dual_bound, smooth.steps, "smooth")
+    if found.gap <= tol:
+        return found
     ended = _bundle.minimise(lambda v: objective(data, v), found.coef, tol)
-    bound = max(ended.dual_bound, found.dual_bound)
-    gap = relative_gap(ended.objective, bound)
-    return PairSolution(ended.coef, ended.objective, bound, gap, found.iterations + ended.evaluations, "planes")
+    return found.improved(ended.coef, ended.objective, ended.dual_bound, ended.evaluations, "planes")
 
 
 def _curvature(data: PairData) -> Array:

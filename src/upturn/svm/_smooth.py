@@ -1,0 +1,222 @@
+"""Newton's method on the smoothed pairwise hinge, in O(n m²) a step, with a bound for the hinge itself.
+
+The hinge of a pair with v = 1 - (s_i - s_j) is rounded off on 0 < v < h,
+
+    φ(v) = 0,  v²/2h  or  v - h/2,    φ'(v) = v/h between 0 and 1.
+
+Rows being sorted by score, the pairs of a row that lie on the rounded part are a stretch of the other side's rows: sums over
+stretches give the gradient, and sums of the stretches' rows the Hessian, without a visit to any pair, be they millions that
+tie. The multipliers price · φ'(v) are feasible for the unsmoothed problem whatever h is, so
+
+    minimum ≥ Σ α - ½ ‖u‖²,    u = Σ α (x_i - x_j),
+
+and as h falls the two meet: the gap is at most a quarter of h times the price of the pairs on the rounded part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn.svm._problem import Array, relative_gap
+
+_FALL = 0.2  # of h from stage to stage
+_SHARPEST = 1e-7  # below, rounding of the scores would show in the bound
+_MOST_VISITED = (
+    2_000_000  # rows of all stretches that are summed one by one; longer ones are differences of running sums
+)
+
+
+@dataclass(frozen=True)
+class Side:
+    """The rows of a group that are to score high, or low, by ascending score."""
+
+    rows: NDArray[np.intp]
+    scores: Array
+    weight: Array
+
+
+@dataclass(frozen=True)
+class SmoothSolution:
+    """The best point that was seen, its objective, the best bound, and the number of Newton steps."""
+
+    coef: Array
+    objective: float
+    dual_bound: float
+    steps: int
+
+
+class SmoothHinge:
+    """The smoothed loss of pairs of rows; ``groups`` holds the rows to score high, those to score low, and the price."""
+
+    def __init__(self, X: Array, weight: Array, groups: list[tuple[NDArray[np.intp], NDArray[np.intp], float]]) -> None:
+        self.X, self.weight, self.groups = X, weight, groups
+
+    def slopes(self, w: Array, h: float) -> tuple[Array, float]:
+        """The slope in every score, and the sum of the multipliers."""
+        slope, total = np.zeros(len(self.X)), 0.0
+        for high, low, price in self._sides(w):
+            first, last = _rounded(high, low, h)
+            tied, inside = _stretch_sums(low, first, last, high.scores - 1.0)
+            up = price * high.weight * (np.clip(inside / h, 0.0, tied) + _weight_from(low, last))
+            slope[high.rows] -= up
+            total += float(up.sum())
+            first, last = _rounded_for_low(high, low, h)
+            tied, inside = _stretch_sums(high, first, last, low.scores + 1.0)
+            slope[low.rows] += price * low.weight * (np.clip(-inside / h, 0.0, tied) + _weight_before(high, first))
+        return slope, total
+
+    def curvature(self, w: Array, h: float) -> Array:
+        """The Hessian of the loss."""
+        m = self.X.shape[1]
+        hessian = np.zeros((m, m))
+        for high, low, price in self._sides(w):
+            first, last = _rounded(high, low, h)
+            some = np.flatnonzero(last > first)
+            rows = self.X[high.rows[some]]
+            before = np.concatenate(([0.0], np.cumsum(low.weight)))
+            hessian += price / h * (rows.T * (high.weight * (before[last] - before[first]))[some]) @ rows
+            cross = price / h * (rows.T * high.weight[some]) @ self._sums_of_rows(low, first[some], last[some])
+            hessian -= cross + cross.T
+            first, last = _rounded_for_low(high, low, h)
+            some = np.flatnonzero(last > first)
+            rows = self.X[low.rows[some]]
+            before = np.concatenate(([0.0], np.cumsum(high.weight)))
+            hessian += price / h * (rows.T * (low.weight * (before[last] - before[first]))[some]) @ rows
+        return hessian
+
+    def _sums_of_rows(self, side: Side, first: NDArray[np.intp], last: NDArray[np.intp]) -> Array:
+        """The weighted sum of the rows of every stretch, none of them empty."""
+        rows = side.weight[:, None] * self.X[side.rows]
+        begin, sizes, mine = _distinct(first, last, len(side.rows))
+        if sizes.sum() * rows.shape[1] <= 10 * _MOST_VISITED:
+            visited, starts = _visits(begin, sizes)
+            return np.asarray(np.add.reduceat(rows[visited], starts)[mine])
+        sums = np.vstack([np.zeros(rows.shape[1]), np.cumsum(rows, axis=0)])
+        return np.asarray(sums[last] - sums[first])
+
+    def _sides(self, w: Array) -> list[tuple[Side, Side, float]]:
+        scores = self.X @ w
+
+        def side(rows: NDArray[np.intp]) -> Side:
+            rows = rows[np.argsort(scores[rows])]
+            return Side(rows, scores[rows], self.weight[rows])
+
+        return [(side(high), side(low), price) for high, low, price in self.groups]
+
+
+def _rounded(high: Side, low: Side, h: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Per high row, the stretch of low rows on the rounded part; those after it pay in full."""
+    first = np.searchsorted(low.scores, high.scores - 1.0, side="right")
+    return first, np.maximum(first, np.searchsorted(low.scores, high.scores - 1.0 + h, side="left"))
+
+
+def _rounded_for_low(high: Side, low: Side, h: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Per low row, the stretch of high rows on the rounded part; those before it make it pay in full."""
+    first = np.searchsorted(high.scores, low.scores + 1.0 - h, side="right")
+    return first, np.maximum(first, np.searchsorted(high.scores, low.scores + 1.0, side="left"))
+
+
+def _weight_before(side: Side, stop: NDArray[np.intp]) -> Array:
+    return np.concatenate(([0.0], np.cumsum(side.weight)))[stop]
+
+
+def _weight_from(side: Side, start: NDArray[np.intp]) -> Array:
+    return float(side.weight.sum()) - _weight_before(side, start)
+
+
+def _distinct(
+    first: NDArray[np.intp], last: NDArray[np.intp], n: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """Where the different stretches begin, their sizes, and which of them is whose."""
+    _, where, mine = np.unique(first * (n + 1) + last, return_index=True, return_inverse=True)
+    return first[where], (last - first)[where], mine
+
+
+def _visits(begin: NDArray[np.intp], sizes: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """All places of some stretches one after the other, and where each stretch starts among them."""
+    starts = np.cumsum(sizes) - sizes
+    return np.arange(sizes.sum()) - np.repeat(starts - begin, sizes), starts
+
+
+def _stretch_sums(side: Side, first: NDArray[np.intp], last: NDArray[np.intp], origin: Array) -> tuple[Array, Array]:
+    """The weight of every stretch, and its weighted sum of scores less ``origin``.
+
+    Scores of a stretch are close to each other, so they are summed as differences from its first. Rows of one score share
+    their stretch, which is then summed once.
+    """
+    before = np.concatenate(([0.0], np.cumsum(side.weight)))
+    weight, inside = before[last] - before[first], np.zeros(len(first))
+    some = np.flatnonzero(last > first)
+    if len(some) == 0:
+        return weight, inside
+    begin, sizes, mine = _distinct(first[some], last[some], len(side.rows))
+    lowest = side.scores[begin]
+    if sizes.sum() <= _MOST_VISITED:
+        rows, starts = _visits(begin, sizes)
+        apart = np.add.reduceat(side.weight[rows] * (side.scores[rows] - np.repeat(lowest, sizes)), starts)
+    else:
+        moment = np.concatenate(([0.0], np.cumsum(side.weight * side.scores)))
+        apart = moment[begin + sizes] - moment[begin] - lowest * (before[begin + sizes] - before[begin])
+    inside[some] = apart[mine] + weight[some] * (lowest[mine] - origin[some])
+    return weight, inside
+
+
+def minimise(hinge: SmoothHinge, objective: Callable[[Array], float], start: Array, tol: float) -> SmoothSolution:
+    """Minimise ½ ‖w‖² + the hinge by Newton steps on ever sharper smoothings of it; ``objective`` is the sharp one."""
+    w, best = start, start
+    value, bound, steps, h = objective(start), -np.inf, 0, 1.0
+    while h > _SHARPEST * _FALL:
+        w, taken = _newton(hinge, w, h, tol * value)
+        slope, total = hinge.slopes(w, h)
+        u = -(hinge.X.T @ slope)
+        before = relative_gap(value, bound) if np.isfinite(bound) else np.inf
+        bound, steps = max(bound, total - 0.5 * float(u @ u)), steps + taken
+        for point in (w, u):
+            reached = objective(point)
+            if reached < value:
+                value, best = reached, point
+        gap = relative_gap(value, bound)
+        if gap <= tol or (h < 1e-4 and gap > 0.9 * before):
+            break
+        h *= _FALL
+    return SmoothSolution(best, value, bound, steps)
+
+
+def _newton(hinge: SmoothHinge, w: Array, h: float, enough: float) -> tuple[Array, int]:
+    """Newton steps until half the squared gradient, which is what the bound loses by it, is a small part of ``enough``."""
+    least, stuck, best = np.inf, 0, w
+    for step in range(40):
+        gradient = w + hinge.X.T @ hinge.slopes(w, h)[0]
+        half = 0.5 * float(gradient @ gradient)
+        stuck = 0 if half < 0.5 * least else stuck + 1
+        if half < least:
+            least, best = half, w
+        if half <= 0.05 * enough or stuck > 8:
+            return best, step
+        hessian = hinge.curvature(w, h)
+        hessian[np.diag_indices(len(w))] += 1.0
+        try:
+            direction = np.asarray(-np.linalg.solve(hessian, gradient), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            direction = -gradient
+        if not direction @ gradient < 0.0:
+            direction = -gradient
+        w = w + _length(hinge, w, direction, h, float(direction @ gradient)) * direction
+    return best, 40
+
+
+def _length(hinge: SmoothHinge, w: Array, direction: Array, h: float, slope: float) -> float:
+    """How far to go: 1 if the slope there is small or still falls, else by halving until it is small."""
+    short, long, length = 0.0, 1.0, 1.0
+    for _ in range(30):
+        point = w + length * direction
+        found = float(direction @ (point + hinge.X.T @ hinge.slopes(point, h)[0]))
+        if abs(found) <= 0.3 * abs(slope) or (found < 0.0 and length == 1.0):
+            break
+        short, long = (short, length) if found > 0.0 else (length, long)
+        length = 0.5 * (short + long)
+    return length
