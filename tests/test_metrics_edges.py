@@ -235,3 +235,29 @@ def test_options_of_compared_metrics(item, message):
     y, score, arm = experiment(40)
     with pytest.raises(ValueError, match=message):
         metrics.evaluate(y, {"a": score}, arm, metrics=[item])
+
+
+def test_averaged_curves_keep_the_random_line():
+    rng = np.random.default_rng(0)
+    parts = []
+    for _ in range(3):
+        arm, scores = rng.integers(0, 3, 300), rng.normal(size=(300, 2))
+        parts.append(metrics.modified_uplift_curve(rng.random(300) < 0.4, scores, arm))
+    mean = metrics.average_curves(parts, level=0.9)
+    np.testing.assert_allclose(mean.random, np.mean([part.random for part in parts], axis=0))
+    plain = metrics.average_curves([metrics.uplift_curve([1, 0, 0, 1], [4, 3, 2, 1], [1, 0, 1, 0])] * 2)
+    assert plain.random is None
+
+
+def test_the_band_of_a_weighted_lift_curve_is_about_its_height_not_about_the_weights():
+    rng = np.random.default_rng(0)
+    curve = metrics.lift_curve(np.ones(400), rng.random(400), sample_weight=rng.exponential(size=400), interval=0.95)
+    assert (curve.high[-1] - curve.low[-1]) < 1e-9 * curve.y[-1]  # everybody succeeds, whatever is drawn
+
+
+@pytest.mark.parametrize("ranking", ["joint", "separate"])
+def test_several_arms_have_no_common_number_of_rows(ranking):
+    rng = np.random.default_rng(0)
+    arm, scores = rng.integers(0, 3, 300), rng.normal(size=(300, 2))
+    with pytest.raises(ValueError, match="with several arms k must be a share"):
+        metrics.uplift_at(rng.random(300) < 0.4, scores, arm, k=30, ranking=ranking)

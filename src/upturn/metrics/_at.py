@@ -85,12 +85,12 @@ def uplift_at(
 def at_statistic(target: Target, k: float, ranking: Ranking, convention: Convention | None = None) -> Statistic:
     """The rate difference among the top k of gated data."""
     sizes = np.bincount(target.arm, weights=target.weight, minlength=2)
+    if target.n_arms > 1 and (convention or not isinstance(k, float)):
+        raise ValueError("with several arms k must be a share such as 0.3: the arms differ in size")
     if ranking == "joint":
         share = np.array([_share(k, float(sizes.sum()), convention)])
         nobody = f"the best-scored k={k!r} of everybody are all of one arm; take a larger k, or ranking='separate'"
         return Statistic(lambda sums, totals: rates_or_nan(sums)[..., 0], shares=share, undefined=nobody)
-    if target.n_arms > 1 and (convention or not isinstance(k, float)):
-        raise ValueError("with several arms k must be a share such as 0.3: the arms differ in size")
     if target.n_arms > 1:
         cuts = [_share(k, 0.0, None)] * 2
     else:

@@ -194,7 +194,12 @@ def lift_curve(
     curve = Curve(table[:, W1] / table[-1, W1], table[:, S1].copy())
     if level is None:
         return curve
-    statistic, strata = Statistic(lambda sums, totals: sums[..., S1], shares=GRID), Strata.one(values, weight)
+    size = float(table[-1, W1])  # a replicate of weighted rows weighs more or less; the group does not
+
+    def heights(sums: Floats, totals: Floats) -> Floats:
+        return np.asarray(sums[..., S1] * (size / totals[..., None, W1]))
+
+    statistic, strata = Statistic(heights, shares=GRID), Strata.one(values, weight)
     return banded(curve, statistic, ranked, strata, level, n_bootstrap, random_state, n_jobs)
 
 
@@ -228,12 +233,14 @@ def average_curves(curves: Sequence[Curve], grid: Any = 101, *, level: float | N
     x = np.linspace(0, 1, grid) if isinstance(grid, int) else np.asarray(grid, dtype=np.float64)
     heights = np.array([curve(x) for curve in curves])
     mean = heights.mean(axis=0)
+    ends = [curve.random for curve in curves if curve.random is not None]
+    random = tuple(np.mean(ends, axis=0).tolist()) if len(ends) == len(curves) else None
     if level is None:
-        return Curve(x, mean)
+        return Curve(x, mean, random=random)
     if len(curves) < 2:
         raise ValueError("a band needs at least two curves")
     reach = float(ndtri(0.5 + check_level(level) / 2)) * heights.std(axis=0, ddof=1)
-    return Curve(x, mean, mean - reach, mean + reach, level)
+    return Curve(x, mean, mean - reach, mean + reach, level, random)
 
 
 def curve_of(ranked: Ranked, ranking: Ranking, convention: Convention | None = None) -> Curve:
