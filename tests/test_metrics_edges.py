@@ -261,3 +261,9 @@ def test_several_arms_have_no_common_number_of_rows(ranking):
     arm, scores = rng.integers(0, 3, 300), rng.normal(size=(300, 2))
     with pytest.raises(ValueError, match="with several arms k must be a share"):
         metrics.uplift_at(rng.random(300) < 0.4, scores, arm, k=30, ranking=ranking)
+
+
+def test_a_tiny_top_of_a_large_sample_is_announced():
+    y, score, arm = experiment(400)
+    with pytest.warns(SmallSampleWarning, match=r"top k=0\.01 holds about 2 rows of the smallest arm"):
+        metrics.uplift_at(y, score, arm, k=0.01, **INTERVAL)

@@ -21,10 +21,10 @@ from upturn.metrics._conventions import (
     ratio,
     ratio_or_nan,
 )
-from upturn.metrics._estimate import check_level, metric
+from upturn.metrics._estimate import SmallSampleWarning, check_level, metric, warn_user
 from upturn.metrics._frame import Table
 from upturn.metrics._ranked import Floats, Judged, judge, rank, read_one_arm, read_ranked
-from upturn.metrics._statistic import Statistic, Strata, measure, replicate
+from upturn.metrics._statistic import FEW_ROWS, Statistic, Strata, measure, replicate
 
 
 @metric
@@ -79,6 +79,14 @@ def uplift_at(
     target, scores = read_ranked(y, score, treatment, sample_weight, control)
     check_target(convention, target)
     statistic = at_statistic(target, k, ranking, convention)
+    assert statistic.shares is not None
+    whole = float(np.bincount(target.arm).min())
+    top = whole * float(statistic.shares.min())
+    if level is not None and top < FEW_ROWS <= whole:  # of an arm that is too small itself, the intervals warn anyway
+        warn_user(
+            f"the top k={k!r} holds about {top:.3g} rows of the smallest arm: an interval from so few is not to be trusted",
+            SmallSampleWarning,
+        )
     return estimate(statistic, judge(target, scores), target, level, n_bootstrap, random_state, n_jobs)
 
 

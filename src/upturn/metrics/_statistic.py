@@ -24,7 +24,7 @@ from upturn.metrics._ranked import NONE, Floats, Judged, Ranked
 Scheme = Literal["bootstrap", "half"]
 
 _NO_SLOT, _NO_COUNT = np.empty(0, np.uint32), np.empty(0, np.uint8)
-_FEW = 10  # rows of an arm, below which an interval comes with a warning
+FEW_ROWS = 10  # rows of an arm, below which an interval comes with a warning
 _BLOCK = 25  # replicates a thread makes in one go; fixed, so that the result does not depend on the number of threads
 
 
@@ -103,12 +103,12 @@ class Strata:
         for name, start, stop in zip(self.names, self.starts[:-1], self.starts[1:], strict=True):
             weight = self.weight[start:stop]
             rows = float(weight.sum() ** 2 / (weight @ weight)) if len(weight) else float(stop - start)
-            if rows < _FEW:
+            if rows < FEW_ROWS:
                 worth = f" (weights worth {rows:.1f})" if len(weight) else ""
                 few.append(f"{name} has {stop - start:,} row(s){worth}")
         if few:
             warn_user(
-                f"{', '.join(few)}: a standard error and an interval from fewer than {_FEW} say little, and are too narrow",
+                f"{', '.join(few)}: a standard error and an interval from fewer than {FEW_ROWS} say little, and are too narrow",
                 SmallSampleWarning,
             )
 
