@@ -17,6 +17,9 @@ from upturn.kernels.umodl_points import cells_of_two_classes, scan_column, sort_
 from upturn.kernels.umodl_polish import cuts_cost, greedy_cuts, merged, polish, shifted, thinned
 from upturn.kernels.umodl_search import exact_cuts, fast_cuts, refined_cuts
 
+# Without the compiler, numpy remarks on integers that wrap around, as the keys of sorting are meant to.
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar")
+
 
 def draw_rows(seed, n, n_arms=2, n_classes=2, levels=None, effect=0.8):
     """Rows whose outcome depends on arm and value in a few steps."""
