@@ -66,7 +66,7 @@ class _Planes:
             self.slopes, self.offsets = [self.slopes[k] for k in keep], [self.offsets[k] for k in keep]
 
 
-def minimise(objective: Objective, start: Array, tol: float, most: int = 4000) -> BundleSolution:
+def minimise(objective: Objective, start: Array, tol: float, most: int = 12_000) -> BundleSolution:
     """Minimise ½ ‖w‖² + loss to a relative gap of ``tol``; ``objective`` returns the value and a (sub)gradient."""
     planes = _Planes(objective)
     w = start.copy()

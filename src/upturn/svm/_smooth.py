@@ -25,6 +25,7 @@ from upturn.svm._problem import Array, relative_gap
 
 _FALL = 0.2  # of h from stage to stage
 _SHARPEST = 1e-7  # below, rounding of the scores would show in the bound
+_MOST_STEPS = 60  # of a stage
 _MOST_VISITED = (
     2_000_000  # rows of all stretches that are summed one by one; longer ones are differences of running sums
 )
@@ -188,14 +189,13 @@ def minimise(hinge: SmoothHinge, objective: Callable[[Array], float], start: Arr
 
 def _newton(hinge: SmoothHinge, w: Array, h: float, enough: float) -> tuple[Array, int]:
     """Newton steps until half the squared gradient, which is what the bound loses by it, is a small part of ``enough``."""
-    least, stuck, best = np.inf, 0, w
-    for step in range(40):
+    least, best = np.inf, w
+    for step in range(_MOST_STEPS):
         gradient = w + hinge.X.T @ hinge.slopes(w, h)[0]
         half = 0.5 * float(gradient @ gradient)
-        stuck = 0 if half < 0.5 * least else stuck + 1
         if half < least:
             least, best = half, w
-        if half <= 0.05 * enough or stuck > 8:
+        if half <= 0.05 * enough:
             return best, step
         hessian = hinge.curvature(w, h)
         hessian[np.diag_indices(len(w))] += 1.0
@@ -206,7 +206,7 @@ def _newton(hinge: SmoothHinge, w: Array, h: float, enough: float) -> tuple[Arra
         if not direction @ gradient < 0.0:
             direction = -gradient
         w = w + _length(hinge, w, direction, h, float(direction @ gradient)) * direction
-    return best, 40
+    return best, _MOST_STEPS
 
 
 def _length(hinge: SmoothHinge, w: Array, direction: Array, h: float, slope: float) -> float:
