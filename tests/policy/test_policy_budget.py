@@ -233,11 +233,15 @@ def test_weights_count_like_rows_in_everything_measured():
     for name in ("treated", "gain per 1,000", "cost per 1,000", "profit per 1,000", "this plan better by"):
         np.testing.assert_allclose(plan.comparison[name], rows.comparison[name], atol=1e-9)
     assert plan.profit_per_1000 == pytest.approx(rows.profit_per_1000)
+    every_row = target(score, y=y, treatment=arm, sample_weight=np.full(600, 3.0), cost=costs, **limits)
+    assert every_row.marginal_measured == pytest.approx(
+        target(score, y=y, treatment=arm, cost=costs, **limits).marginal_measured
+    )
     curves = [
         gain_curve(score, y, arm, cost=costs, sample_weight=weight, points=2, **limits),
         gain_curve(score[every], y[every], arm[every], cost=costs[every], points=2, **limits),
     ]
-    for name in ("gain", "treated", "random", "profit", "random_profit"):
+    for name in ("gain", "treated", "predicted", "random", "profit", "random_profit"):
         np.testing.assert_allclose(getattr(curves[0], name)[-1], getattr(curves[1], name)[-1], rtol=1e-9)
 
 

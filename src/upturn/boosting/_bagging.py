@@ -121,7 +121,7 @@ class UpliftBagging(Ensemble):
         fitted = run_parallel(
             fit_member, range(self.n_estimators), n_jobs=self.n_jobs, verbose=self.verbose, description="bagging"
         )
-        self.estimators_ = [member for member, _ in fitted]
+        self.estimators_, self._n_arms = [member for member, _ in fitted], data.n_arms
         total, seen = np.zeros((len(data), data.n_arms)), np.zeros((len(data), 1))
         for member, out in fitted:
             total[out] += self._opinion(member, data.X[out])
@@ -131,7 +131,11 @@ class UpliftBagging(Ensemble):
         self.oob_prediction_ = mean[:, 0] if data.n_arms == 1 else mean
 
     def _opinion(self, member: UpliftEstimator, X: Matrix) -> NDArray[np.float64]:
-        return member._predict(X) if self.average == "score" else _votes(member, X)
+        return member._predict(X) if self.average == "score" else self._votes(member, X)
+
+    def _votes(self, member: UpliftEstimator, X: Matrix) -> NDArray[np.float64]:
+        """1 in the column of the arm a member recommends."""
+        return np.asarray(member._recommend(X)[:, None] == np.arange(1, self._n_arms + 1), dtype=np.float64)
 
     def _staged(self, X: Matrix) -> Iterator[NDArray[np.float64]]:
         total = np.zeros(1)
@@ -146,7 +150,7 @@ class UpliftBagging(Ensemble):
         base = type(self.estimators_[0])
         if self.average == "score" and base._recommend is UpliftEstimator._recommend:
             return super()._recommend(X)
-        votes = np.sum([_votes(member, X) for member in self.estimators_], axis=0)
+        votes = np.sum([self._votes(member, X) for member in self.estimators_], axis=0)
         control = len(self.estimators_) - votes.sum(axis=1, keepdims=True)
         return np.asarray(np.hstack([control, votes]).argmax(axis=1))
 
@@ -157,9 +161,4 @@ class UpliftBagging(Ensemble):
         if not state["members"]:
             raise ValueError("bagging without members")
         self.estimators_, self.oob_prediction_ = self._restore_members(state["members"]), state["oob"]
-
-
-def _votes(member: UpliftEstimator, X: Matrix) -> NDArray[np.float64]:
-    """1 in the column of the arm a member recommends."""
-    arms = member._predict(X[:1]).shape[1]
-    return np.asarray(member._recommend(X)[:, None] == np.arange(1, arms + 1), dtype=np.float64)
+        self._n_arms = len(self.arms_)

@@ -150,10 +150,10 @@ def gain_curve(
     weight = np.ones(n) if experiment.weight is None else experiment.weight
     weight = weight / weight.sum()
     mixture = _mixture(path, stops, weight, matrix.shape[1])
-    paid = np.zeros(len(stops)) if costs is None else _so_far(weight[path.row] * path.cost, stops)
-    random = mixture
+    paid, average, random = np.zeros(len(stops)), np.zeros(matrix.shape[1]), mixture
     if costs is not None:  # as much money buys another number of people than of those who were chosen
-        usual = mixture @ (weight @ costs)
+        paid, average = _so_far(weight[path.row] * path.cost, stops), weight @ costs
+        usual = mixture @ average
         random = mixture * np.divide(paid, usual, out=np.ones(len(paid)), where=usual > 0)[:, None]
         random = random / np.maximum(random.sum(axis=1), 1.0)[:, None]  # everybody is as many as there are
     profit = profit_margin = random_profit = None
@@ -163,8 +163,7 @@ def gain_curve(
         )
         scale = worth if isinstance(worth, float) else 1.0
         profit = 1000 * (scale * money.gains - paid)
-        bought = random @ money.effects * scale
-        random_profit = 1000 * (bought - (0.0 if costs is None else random @ (weight @ costs)))
+        random_profit = 1000 * random @ (scale * money.effects - average)
         profit_margin = z * 1000 * scale * money.gain_samples.std(axis=0, ddof=1)
     uplift_of = matrix[path.row, path.after.astype(np.intp) - 1]
     uplift_of = uplift_of - np.where(
@@ -176,7 +175,7 @@ def gain_curve(
         gain=1000 * measured.gains,
         low=1000 * measured.gains - margin,
         high=1000 * measured.gains + margin,
-        predicted=1000 * np.concatenate(([0.0], np.cumsum(uplift_of)))[stops] / n,
+        predicted=1000 * _so_far(weight[path.row] * uplift_of, stops),
         random=1000 * random @ measured.effects,
         profit=profit,
         profit_low=None if profit is None or profit_margin is None else profit - profit_margin,

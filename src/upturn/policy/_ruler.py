@@ -39,8 +39,9 @@ class Ruler:
         elif worth is not None:
             self.money = measure(path, stops, experiment, experiment.y * worth, **settings)
         self.level, self.n = level, len(experiment.y)
-        self.weight = np.ones(self.n) if experiment.weight is None else experiment.weight
-        self.band = float(path.cost[start:cut].sum())
+        weight = np.ones(self.n) if experiment.weight is None else experiment.weight
+        self.weight = weight / weight.sum()  # people count in shares and costs as they do in the gains
+        self.band = float(self.weight[path.row[start:cut]] @ path.cost[start:cut])
 
     def gain(self, people: int) -> Estimate:
         return self._estimate(people * self.units.gains[-1], people * self.units.gain_samples[:, -1])
@@ -56,23 +57,22 @@ class Ruler:
         if costs is None:
             return 0.0
         paid = np.where(arm > 0, costs[np.arange(len(arm)), np.maximum(arm, 1).astype(np.intp) - 1], 0.0)
-        return float(np.average(paid, weights=self.weight))
+        return float(self.weight @ paid)
 
     def marginal(self) -> Estimate | None:
         source = self.units if self.money is None else self.money
         if self.band <= 0:
             return None
-        scale = self.n / self.band
+        scale = 1.0 / self.band
         value = scale * (source.gains[1] - source.gains[0])
         return self._estimate(value, scale * (source.gain_samples[:, 1] - source.gain_samples[:, 0]))
 
     def comparison(self, arm: NDArray[np.uint8], costs: NDArray[np.float64] | None, labels: list[Label]) -> Table:
-        weight = self.weight / self.weight.sum()  # people count here as they do in the gains
-        shares = np.bincount(arm, weight, minlength=len(labels))[1:].astype(np.float64)
+        shares = np.bincount(arm, self.weight, minlength=len(labels))[1:].astype(np.float64)
         whom: list[tuple[str, NDArray[np.float64] | None]] = [("this plan", None), ("nobody", np.zeros(len(shares)))]
         whom.append(("as many at random", shares))
         whom += [(f"everybody: {label}", np.eye(len(shares))[k]) for k, label in enumerate(labels[1:])]
-        average = np.zeros(len(shares)) if costs is None else weight @ costs
+        average = np.zeros(len(shares)) if costs is None else self.weight @ costs
         mine_costs = self.cost_per_person(arm, costs)
         columns: dict[str, list[Any]] = {}
         for name, share in whom:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,11 @@ class Side:
     rows: NDArray[np.intp]
     scores: Array
     weight: Array
+
+    @cached_property
+    def before(self) -> Array:
+        """The weight before each row, and of all."""
+        return np.concatenate(([0.0], np.cumsum(self.weight)))
 
 
 @dataclass(frozen=True)
@@ -62,12 +68,12 @@ class SmoothHinge:
         for high, low, price in self._sides(w):
             first, last = _rounded(high, low, h)
             tied, inside = _stretch_sums(low, first, last, high.scores - 1.0)
-            up = price * high.weight * (np.clip(inside / h, 0.0, tied) + _weight_from(low, last))
+            up = price * high.weight * (np.clip(inside / h, 0.0, tied) + low.before[-1] - low.before[last])
             slope[high.rows] -= up
             total += float(up.sum())
             first, last = _rounded_for_low(high, low, h)
             tied, inside = _stretch_sums(high, first, last, low.scores + 1.0)
-            slope[low.rows] += price * low.weight * (np.clip(-inside / h, 0.0, tied) + _weight_before(high, first))
+            slope[low.rows] += price * low.weight * (np.clip(-inside / h, 0.0, tied) + high.before[first])
         return slope, total
 
     def curvature(self, w: Array, h: float) -> Array:
@@ -78,15 +84,13 @@ class SmoothHinge:
             first, last = _rounded(high, low, h)
             some = np.flatnonzero(last > first)
             rows = self.X[high.rows[some]]
-            before = np.concatenate(([0.0], np.cumsum(low.weight)))
-            hessian += price / h * (rows.T * (high.weight * (before[last] - before[first]))[some]) @ rows
+            hessian += price / h * (rows.T * (high.weight * (low.before[last] - low.before[first]))[some]) @ rows
             cross = price / h * (rows.T * high.weight[some]) @ self._sums_of_rows(low, first[some], last[some])
             hessian -= cross + cross.T
             first, last = _rounded_for_low(high, low, h)
             some = np.flatnonzero(last > first)
             rows = self.X[low.rows[some]]
-            before = np.concatenate(([0.0], np.cumsum(high.weight)))
-            hessian += price / h * (rows.T * (low.weight * (before[last] - before[first]))[some]) @ rows
+            hessian += price / h * (rows.T * (low.weight * (high.before[last] - high.before[first]))[some]) @ rows
         return hessian
 
     def _sums_of_rows(self, side: Side, first: NDArray[np.intp], last: NDArray[np.intp]) -> Array:
@@ -121,14 +125,6 @@ def _rounded_for_low(high: Side, low: Side, h: float) -> tuple[NDArray[np.intp],
     return first, np.maximum(first, np.searchsorted(high.scores, low.scores + 1.0, side="left"))
 
 
-def _weight_before(side: Side, stop: NDArray[np.intp]) -> Array:
-    return np.concatenate(([0.0], np.cumsum(side.weight)))[stop]
-
-
-def _weight_from(side: Side, start: NDArray[np.intp]) -> Array:
-    return float(side.weight.sum()) - _weight_before(side, start)
-
-
 def _distinct(
     first: NDArray[np.intp], last: NDArray[np.intp], n: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
@@ -149,7 +145,7 @@ def _stretch_sums(side: Side, first: NDArray[np.intp], last: NDArray[np.intp], o
     Scores of a stretch are close to each other, so they are summed as differences from its first. Rows of one score share
     their stretch, which is then summed once.
     """
-    before = np.concatenate(([0.0], np.cumsum(side.weight)))
+    before = side.before
     weight, inside = before[last] - before[first], np.zeros(len(first))
     some = np.flatnonzero(last > first)
     if len(some) == 0:
