@@ -240,8 +240,11 @@ def estimate(weight, total, parent, n_reg, inherit_below):
 def best_response_gain(cuts, node, rules, out):
     """Equation (5): the increase of the best arm's expected response."""
     n_reg, inherit_below = rules.n_reg, rules.inherit_below
-    left, right, share = cuts.work[0], cuts.work[1], cuts.work[2]
-    _left_shares(cuts, node, share)
+    left, right = cuts.work[0], cuts.work[1]
+    node_weight = 0.0
+    for w in node.weight:
+        node_weight += w
+    scale = 1.0 / node_weight
     before, scarce = -math.inf, -math.inf  # the best estimate of all arms, and of those that are scarce everywhere
     for a in range(node.weight.size):
         before = max(before, node.mean[a])
@@ -274,7 +277,8 @@ def best_response_gain(cuts, node, rules, out):
             right[c] = parent if parent > right[c] else right[c]
     for c in range(cuts.first, cuts.last):
         # exactly 0 where both sides inherit, so that such cuts tie and a draw decides between them, not rounding
-        out[c] = share[c] * (left[c] - before) + (1.0 - share[c]) * (right[c] - before)
+        share = cuts.left[c] * scale
+        out[c] = share * (left[c] - before) + (1.0 - share) * (right[c] - before)
 
 
 @kernel(f8, i8, f8, f8)

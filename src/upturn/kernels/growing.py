@@ -118,22 +118,23 @@ def _draw_feature(key, done, order):
 @inner
 def _copy_block(codes, stride, n_features, index, start, stop, block):
     """Copy the codes of a node's rows into the block, feature after feature, and renumber the rows."""
-    n = stop - start
+    first, n = np.uint64(start), np.uint64(stop - start)
+    at = np.uint64(0)
     for f in range(n_features):
         base = np.uint64(f * stride)
-        at = f * n
         for i in range(n):
-            block[at + i] = codes[base + np.uint64(index[start + i])]
+            block[at + i] = codes[base + np.uint64(index[first + i])]
+        at += n
     for i in range(n):
-        index[start + i] = i
-    return n
+        index[first + i] = i
+    return stop - start
 
 
 @inner
 def _build_all(codes, stride, features, rows, start, stop, n_words, size, cells, base):
     """Histograms of all features from ``cells[base]`` on."""
     n = features.size
-    for i in range(base, base + n * size):
+    for i in range(np.uint64(base), np.uint64(base + n * size)):
         cells[i] = 0
     add_rows(codes, stride, features, 0, n, rows, start, stop, n_words, size, cells, base)
 

@@ -157,8 +157,9 @@ def _paired_one(codes, c0, index, word, arm, first, last, h0, cells):
 @inner
 def subtract(cells, parent, child, length):
     """Take a child's histograms from its parent's: what is left is the other child's."""
-    for i in range(length):
-        cells[parent + i] -= cells[child + i]
+    start, other = np.uint64(parent), np.uint64(child)
+    for i in range(np.uint64(length)):
+        cells[start + i] -= cells[other + i]
 
 
 @inner
@@ -167,8 +168,9 @@ def node_sums(rows, start, stop, n_arms, n_words, shift, out, at, column):
     word, arm = rows.word, rows.arm
     for a in range(2 * n_arms):
         out[at, column + a] = 0
+    first, last = np.uint64(start), np.uint64(stop)
     if n_words == 1:
-        for i in range(start, stop):
+        for i in range(first, last):
             out[at, column + arm[i]] += word[i]
         mask = (np.int64(1) << shift) - 1
         for a in range(n_arms):
@@ -176,9 +178,9 @@ def node_sums(rows, start, stop, n_arms, n_words, shift, out, at, column):
             out[at, column + a] = packed >> shift
             out[at, column + n_arms + a] = packed & mask
     else:
-        for i in range(start, stop):
-            out[at, column + arm[i]] += word[2 * i]
-            out[at, column + n_arms + arm[i]] += word[2 * i + 1]
+        for i in range(first, last):
+            out[at, column + arm[i]] += word[i + i]
+            out[at, column + n_arms + arm[i]] += word[i + i + _ONE]
 
 
 @kernel(void, U1_out, i8, I8_out, ROWS, i8, i8, I8_out)

@@ -87,11 +87,13 @@ def scan_feature(key, cells, base, feature, n_codes, categorical, node, rules, l
         if categorical:
             _order_by_effect(cells, base, way + 1, m, node, layout, scratch)
         else:
-            for i in range(m - way):
-                scratch.order[i] = present[i + way]
-            if way == 1:
-                scratch.order[m - 1] = 0
-        _running_sums(cells, base, m, layout, scratch)
+            if ways == 2:
+                for i in range(m - way):
+                    scratch.order[i] = present[i + way]
+                if way == 1:
+                    scratch.order[m - 1] = 0
+        order = present if ways == 1 and not categorical else scratch.order
+        _running_sums(cells, base, m, order, layout, scratch)
         first, last = _admissible(left, m, node_weight, least)
         if first >= last:
             continue
@@ -109,7 +111,7 @@ def scan_feature(key, cells, base, feature, n_codes, categorical, node, rules, l
             cut = _draw_among_equals(key, feature, gains, first, last, highest)
             best.gain[0] = highest
             best.gain[1] = left[cut]
-            _keep(cells, base, feature, cut, m, categorical, node_weight, layout, scratch.order, best)
+            _keep(cells, base, feature, cut, m, categorical, node_weight, layout, order, best)
 
 
 # Below, arms are outside and codes inside, and what depends on the step before (a running sum, a place in a list) is
@@ -197,14 +199,14 @@ def _order_by_effect(cells, base, arm, m, node, layout, scratch):
 
 
 @inner
-def _running_sums(cells, base, m, layout, scratch):
+def _running_sums(cells, base, m, order, layout, scratch):
     """Weights and outcome sums of the first codes of the order, arm by arm, and the weights of all arms together.
 
     They go on, unchanged, to a whole number of lanes.
     """
     shift, unit, total_unit, origin = layout.shift, layout.weight_unit, layout.total_unit, layout.origin
     mask = (np.int64(1) << shift) - 1
-    order, word, left = scratch.order, scratch.word, scratch.left
+    word, left = scratch.word, scratch.left
     size, whole = np.uint64(m), _whole_lanes(m)
     for i in range(whole):
         left[i] = 0.0
