@@ -99,6 +99,7 @@ def break_state(state, part, name, change):
 BREAKS = {
     "a child before its parent": ("nodes", "left", lambda a: np.where(a > 0, 0, a).astype(a.dtype)),
     "a child out of the table": ("nodes", "left", lambda a: np.where(a > 0, 10**6, a).astype(a.dtype)),
+    "a child past all numbers": ("nodes", "left", lambda a: np.where(a == a.max(), 2**31 - 1, a).astype(a.dtype)),
     "a child shared": ("nodes", "left", lambda a: np.where(a > 0, a.max(), a).astype(a.dtype)),
     "an unknown feature": ("nodes", "feature", lambda a: np.where(a >= 0, 99, a).astype(a.dtype)),
     "an unknown set": ("nodes", "category_set", lambda a: np.where(a >= 0, 999, a).astype(a.dtype)),

@@ -241,10 +241,11 @@ class Nodes:
         leaf, at = nodes.is_leaf, np.arange(n)
         end = np.repeat(first[1:], np.diff(first))
         split, is_set = ~leaf, nodes.category_set >= 0
+        left = nodes.left[split].astype(np.int64)  # adding 1 must not wrap around
         sound = (
-            (nodes.left[split] > at[split]).all()
-            and (nodes.left[split] + 1 < end[split]).all()
-            and len(np.unique([nodes.left[split], nodes.left[split] + 1])) == 2 * split.sum()
+            (left > at[split]).all()
+            and (left + 1 < end[split]).all()
+            and len(np.unique([left, left + 1])) == 2 * len(left)
             and (nodes.feature[leaf] == -1).all()
             and not is_set[leaf].any()
             and ((nodes.feature[split] >= 0) & (nodes.feature[split] < min(bins.n_features, MOST_FEATURES))).all()
