@@ -144,3 +144,14 @@ def test_a_saved_node_has_one_parent(experiment):
     state["nodes"]["feature"] = np.where(state["nodes"]["left"] < 0, -1, 0).astype(np.int32)
     with pytest.raises(ValueError, match="link or a number out of range"):
         tree._set_state(state)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_arm_of_two_rows_does_not_undo_honest_pruning(seed):
+    rng = np.random.default_rng(0)
+    X, arm = rng.uniform(size=(2000, 2)), np.r_[2, 2, rng.integers(0, 2, 1998)]
+    y = 0.3 * rng.normal(size=2000) + (arm == 1) * np.where(X[:, 0] > 0.5, 1.0, -1.0)
+    free = {"min_samples_arm": 0, "min_samples_leaf": 50}
+    tree = UpliftTree(prune=True, honest=True, random_state=seed, **free).fit(X, y, arm)
+    assert np.corrcoef(tree.predict(X)[:, 0], X[:, 0] > 0.5)[0, 1] > 0.9
+    assert (tree.nodes_.weight[0, :2] > 300).all()

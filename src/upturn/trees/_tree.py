@@ -230,8 +230,9 @@ class UpliftTree(TreeModel):
         wanted = np.clip(np.floor(self.validation_fraction * count + 0.5).astype(np.int64), 1, count - 1)
         sampling.choose(sampling.purpose_key(seed, PRUNE, np.uint64(0)), soil.arm, IN, _VALIDATION, wanted, mixed)
         role[mixed == _VALIDATION] = OUT
-        if self.honest and (soil._count(role, GROW) == 0).any():
-            role[role == ESTIMATE] = GROW
+        if self.honest:  # an arm too small for three parts: what is left of it shapes the tree
+            bare = np.flatnonzero(soil._count(role, GROW) == 0)
+            role[(role == ESTIMATE) & np.isin(soil.arm, bare)] = GROW
         return np.flatnonzero(mixed == _VALIDATION)
 
     def _check_parameters(self) -> None:
