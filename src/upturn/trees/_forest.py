@@ -141,7 +141,7 @@ class UpliftForest(TreeModel):
         self.verbose = verbose
         self.control = control
 
-    # Parameters that the presets below fix.
+    # Parameters that a preset (CTSForest, UCTSForest) may fix: what its trees see then.
     bootstrap: bool = False
     max_samples: float = 1.0
     ci_group_size: int = 1
@@ -173,16 +173,16 @@ class UpliftForest(TreeModel):
     ) -> None:
         """Average, row by row, the trees that did not see it: their samples are drawn once more from the seed."""
         response = np.zeros((n, len(soil.mean)))
-        seen_by = np.zeros(n)
+        unseen_by = np.zeros(n)
         codes = twin_codes(soil.codes)
         for tree in range(self.nodes_.n_trees):
             role, _ = soil.roles(plan, seed, tree)
             unseen = np.flatnonzero(soil.unseen(role))
             at = unseen if rows is None else rows[unseen]
             response[at] += self.nodes_.tree(tree).respond_to_codes(codes[unseen])
-            seen_by[at] += 1.0
+            unseen_by[at] += 1.0
         with np.errstate(invalid="ignore"):
-            self.oob_response_ = response / seen_by[:, None]
+            self.oob_response_ = response / unseen_by[:, None]
         effect = self.oob_response_[:, 1:] - self.oob_response_[:, :1]
         self.oob_prediction_ = effect[:, 0] if effect.shape[1] == 1 else effect
 
