@@ -293,7 +293,7 @@ def test_a_thousand_categories():
     assert tree.export_text().count("c0003") >= 1  # every level is in the text, a few in the picture
     pytest.importorskip("matplotlib").use("Agg")
     boxes = [text.get_text() for text in tree.plot(max_depth=1).texts]
-    assert len(boxes) == 5
+    assert len(boxes) == 5  # three nodes and two branches
     assert any(re.search(r"code in \{c\d+, c\d+, c\d+, c\d+, … \d+ more\}", box) for box in boxes)
     assert max(len(line) for box in boxes for line in box.splitlines()) < 80
 
