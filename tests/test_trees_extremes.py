@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 import upturn
 from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
 from upturn.trees._base import scale_of
+from upturn.trees._bins import Bins, _sample_rows
 
 TREES = {
     "euclidean": lambda **more: UpliftTree(max_depth=3, min_samples_arm=10, random_state=0, **more),
@@ -155,3 +156,20 @@ def test_an_arm_of_two_rows_does_not_undo_honest_pruning(seed):
     tree = UpliftTree(prune=True, honest=True, random_state=seed, **free).fit(X, y, arm)
     assert np.corrcoef(tree.predict(X)[:, 0], X[:, 0] > 0.5)[0, 1] > 0.9
     assert (tree.nodes_.weight[0, :2] > 300).all()
+
+
+@pytest.mark.parametrize("weight", [None, np.full(60_000, 1.5)])
+@pytest.mark.parametrize("sampled", [0, 1])
+def test_a_feature_that_is_missing_in_nearly_all_rows(weight, sampled):
+    """Its few hundred values may all lie outside the sample that decides the edges of the others."""
+    n = 60_000
+    sample = _sample_rows(n)
+    outside = np.setdiff1d(np.arange(n), sample)[:400]
+    X = np.full((n, 1), np.nan)
+    X[outside, 0] = np.random.default_rng(0).normal(size=400)
+    X[sample[:sampled], 0] = 0.0
+    bins = Bins.learn(X, [None], weight)
+    assert bins.n_codes[0] == 256
+    per_bin = np.bincount(bins.encode(X)[0])[1:]
+    assert per_bin.max() <= 3
+    assert per_bin.sum() == 400 + sampled
