@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from upturn.kernels import _jit
-from upturn.kernels._jit import F8, f8, inner, kernel
+from upturn.kernels._jit import F8, f8, i8, inner, kernel
 
 JIT_OFF = bool(numba.config.DISABLE_JIT)
 
@@ -72,3 +72,37 @@ def test_an_inner_function_refuses_python_and_takes_literals_as_numbers():
     assert len(helper.signatures) == 1
     with pytest.raises(TypeError, match="only kernels can call"):
         helper(2.0, 2)
+
+
+@inner
+def _item(x, k):
+    if k >= len(x):
+        raise IndexError("past the end")
+    return x[k]
+
+
+@inner
+def _item_twice(x, k):
+    return _item(x, k) + _item(x, k)
+
+
+@kernel(f8, F8, i8)
+def thrice(x, k):
+    return _item_twice(x, k) + _item(x, k)
+
+
+def test_inner_functions_work_in_layers_and_can_raise():
+    assert thrice(np.arange(3.0), 2) == 6.0
+    with pytest.raises(IndexError, match="past the end"):
+        thrice(np.arange(3.0), 3)
+
+
+@pytest.mark.skipif(JIT_OFF, reason="nothing is compiled")
+def test_an_inner_function_has_no_machine_code_of_its_own():
+    uncached = numba.njit(f8(F8, i8))(thrice.__wrapped__)
+    (result,) = uncached.overloads.values()
+    engine = result.target_context.codegen()._engine
+    assert engine.is_symbol_defined(result.fndesc.llvm_cpython_wrapper_name)
+    assert _item.overloads and _item_twice.overloads
+    for result in (*_item.overloads.values(), *_item_twice.overloads.values()):
+        assert not engine.is_symbol_defined(result.fndesc.mangled_name)

@@ -36,6 +36,8 @@ from typing import Any, TypeVar
 
 import numba
 from numba import types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -82,6 +84,39 @@ B1_out, B1_2_out, B1_3_out = _family(b1, False)
 _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
+class _InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """Code of an inner function, kept as it is until a kernel links it in.
+
+    numba would optimise it and make machine code of it here and again, with everything it calls, in each of its callers:
+    half of the time that compiling takes. Only the kernel's own library is optimised, as a whole.
+    """
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Address of a function: there is none."""
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        """What is asked to remember the function's environment."""
+        return self
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Forget the environment: it is for functions that handle Python objects."""
+
+
+class _InnerCompiler(Compiler):  # type: ignore[misc]
+    """numba's compiler, writing into an ``_InnerLibrary``."""
+
+    def __init__(self, typingctx: Any, targetctx: Any, library: Any, *rest: Any) -> None:
+        super().__init__(typingctx, targetctx, _InnerLibrary(targetctx.codegen(), "inner"), *rest)
+
+
 class _Inner(CPUDispatcher):  # type: ignore[misc]
     """A function that kernels call and Python does not; a literal argument does not make it compile once more."""
 
@@ -101,7 +136,7 @@ def inner(function: Function) -> Function:
     if numba.config.DISABLE_JIT:
         return function
     options = {**_OPTIONS, "nopython": True, "no_cpython_wrapper": True}
-    compiled: Any = _Inner(function, targetoptions=options)
+    compiled: Any = _Inner(function, targetoptions=options, pipeline_class=_InnerCompiler)
     return compiled  # type: ignore[no-any-return]
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from upturn.kernels._jit import F8, F8_2, I4, I8, I8_2, U1_2, F8_out, I8_out, U1_out, b1, i8, inner, kernel, void
+from upturn.kernels._jit import F8_2, I4, I8, I8_2, U1_2, F8_out, I8_out, U1_out, b1, i8, inner, kernel, void
 
 MISSING = 0
 MAX_BINS = 255  # bins of values; with the code for missing they fill a byte
@@ -74,26 +74,32 @@ def edge_between(low, high):
     return middle
 
 
-@kernel(i8, F8, F8, i8, F8_out)
+@kernel(i8, F8_out, F8_out, i8, F8_out)
 def quantile_edges(values, mass, max_bins, out):
-    """Edges of at most ``max_bins`` bins of about equal mass over sorted distinct ``values``; return how many edges.
+    """Edges of at most ``max_bins`` bins of about equal mass over sorted ``values``; return how many edges.
 
     A value heavier than a fair share is a bin of its own; the others share the remaining bins, each closed when it holds
-    its share of what is left of them.
+    its share of what is left of them. Equal values are put together first, in place.
     """
-    n = values.size
+    n = 0
+    for i in range(values.size):
+        if n > 0 and values[i] == values[n - 1]:
+            mass[n - 1] += mass[i]
+        else:
+            values[n], mass[n] = values[i], mass[i]
+            n += 1
     if n <= max_bins:
         for i in range(n - 1):
             out[i] = edge_between(values[i], values[i + 1])
         return max(n - 1, 0)
     light = 0.0
-    for m in mass:
-        light += m
+    for i in range(n):
+        light += mass[i]
     fair = light / max_bins
     bins = max_bins  # of light values
-    for m in mass:
-        if m >= fair:
-            light -= m
+    for i in range(n):
+        if mass[i] >= fair:
+            light -= mass[i]
             bins -= 1
     inside = 0.0
     n_edges = 0

@@ -33,6 +33,8 @@ EUCLIDEAN, KL, CHI2, CTS = 0, 1, 2, 3
 CRITERIA = {"euclidean": EUCLIDEAN, "kl": KL, "chi2": CHI2, "cts": CTS}
 NEEDS_RATES = (KL, CHI2)  # defined for success rates only, not for means of real-valued outcomes
 ANY_WEIGHT = 1e-300  # the smallest ``inherit_below``: only an empty arm inherits
+LANES = np.uint64(16)  # cuts are looked at in whole blocks of so many: vector code takes a remainder one by one
+_ONE = np.uint64(1)
 TINY = 2.0**-20  # rates are kept this far from 0 and 1 where a divergence would be infinite
 
 
@@ -66,7 +68,10 @@ class Node(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """Per-arm weight and outcome sum left of each cut, for cuts ``first`` to ``last`` (uint64); and room to work in."""
+    """Per-arm weight and outcome sum left of each cut, for cuts ``first`` to ``last``; and room to work in.
+
+    Both ends (uint64) are multiples of ``LANES``; a "cut" past the last code has the whole node on its left.
+    """
 
     weight: object
     total: object
@@ -237,30 +242,35 @@ def best_response_gain(cuts, node, rules, out):
     n_reg, inherit_below = rules.n_reg, rules.inherit_below
     left, right, share = cuts.work[0], cuts.work[1], cuts.work[2]
     _left_shares(cuts, node, share)
-    before = -math.inf
-    for mean in node.mean:
-        before = max(before, mean)
+    before, scarce = -math.inf, -math.inf  # the best estimate of all arms, and of those that are scarce everywhere
+    for a in range(node.weight.size):
+        before = max(before, node.mean[a])
+        if node.weight[a] < inherit_below:
+            scarce = max(scarce, node.mean[a])
     for c in range(cuts.first, cuts.last):
-        left[c] = -math.inf
-        right[c] = -math.inf
+        left[c] = scarce
+        right[c] = scarce
     for a in range(node.weight.size):
         n, s, parent = node.weight[a], node.total[a], node.mean[a]
+        if n < inherit_below:
+            continue
         weight, total = cuts.weight[a], cuts.total[a]
         # Weights ascend: an arm is scarce on the left of the first cuts and on the right of the last ones, and there
         # the parent's estimate spares the division, which is what this function's time goes to.
-        left_known, right_known = cuts.first, cuts.last
-        for c in range(cuts.first, cuts.last):
-            left_known += np.uint64(weight[c] < inherit_below)
-            right_known -= np.uint64(n - weight[c] < inherit_below)
-        for c in range(cuts.first, left_known):
+        begin, end = cuts.first, cuts.last
+        while begin < cuts.last and weight[begin + LANES - _ONE] < inherit_below:
+            begin += LANES
+        while end > cuts.first and n - weight[end - LANES] < inherit_below:
+            end -= LANES
+        for c in range(cuts.first, begin):
             left[c] = parent if parent > left[c] else left[c]
-        for c in range(left_known, cuts.last):
+        for c in range(begin, cuts.last):
             low = estimate(weight[c], total[c], parent, n_reg, inherit_below)
             left[c] = low if low > left[c] else left[c]
-        for c in range(cuts.first, right_known):
+        for c in range(cuts.first, end):
             high = estimate(n - weight[c], s - total[c], parent, n_reg, inherit_below)
             right[c] = high if high > right[c] else right[c]
-        for c in range(right_known, cuts.last):
+        for c in range(end, cuts.last):
             right[c] = parent if parent > right[c] else right[c]
     for c in range(cuts.first, cuts.last):
         # exactly 0 where both sides inherit, so that such cuts tie and a draw decides between them, not rounding

@@ -18,7 +18,7 @@ import numpy as np
 from numba import types
 
 from upturn.kernels._jit import F8_2_out, F8_out, I8_out, U1_out, U8_out, f8, i8, inner
-from upturn.kernels.criteria import Cuts, gain
+from upturn.kernels.criteria import LANES, Cuts, gain
 from upturn.kernels.hashing import draw, uniform
 from upturn.kernels.histogram import CELLS
 
@@ -26,7 +26,10 @@ _ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
 
 class Layout(NamedTuple):
-    """How a histogram cell is read (see ``histogram``): value = units * integer + origin * weight."""
+    """How a histogram cell is read (see ``histogram``): value = units * integer + origin * weight.
+
+    Units are 1 with one word, the origin is 0 with two.
+    """
 
     n_words: int
     shift: int
@@ -89,14 +92,10 @@ def scan_feature(key, cells, base, feature, n_codes, categorical, node, rules, l
             if way == 1:
                 scratch.order[m - 1] = 0
         _running_sums(cells, base, m, layout, scratch)
-        # Weights ascend, so admissible cuts are a range; counting what lies outside vectorises, a search would not.
-        first, last = np.uint64(0), np.uint64(m - 1)
-        for c in range(np.uint64(m - 1)):
-            first += np.uint64(left[c] < least)
-            last -= np.uint64(node_weight - left[c] < least)
+        first, last = _admissible(left, m, node_weight, least)
         if first >= last:
             continue
-        cuts = Cuts(scratch.weight, scratch.total, left, first, last, scratch.work)
+        cuts = Cuts(scratch.weight, scratch.total, left, first // LANES * LANES, _whole_lanes(last), scratch.work)
         gain(cuts, node, rules, gains)
         if rules.min_arm > 0.0:
             for a in range(n_arms):
@@ -132,6 +131,22 @@ def _present_codes(cells, base, n_codes, n_arms, n_words, word, present):
         present[m] = code
         m += np.uint64(word[code] != 0)
     return np.int64(m)
+
+
+@inner
+def _whole_lanes(n):
+    return (np.uint64(n) + LANES - _ONE) // LANES * LANES
+
+
+@inner
+def _admissible(left, m, node_weight, least):
+    """Cuts with enough weight on both sides. Weights ascend, so they are a range."""
+    first, last = np.uint64(0), np.uint64(m - 1)
+    if left[0] < least or node_weight - left[last - _ONE] < least:
+        for c in range(np.uint64(m - 1)):  # counting what lies outside vectorises, a search would not
+            first += np.uint64(left[c] < least)
+            last -= np.uint64(node_weight - left[c] < least)
+    return first, last
 
 
 @inner
@@ -183,40 +198,44 @@ def _order_by_effect(cells, base, arm, m, node, layout, scratch):
 
 @inner
 def _running_sums(cells, base, m, layout, scratch):
-    """Weights and outcome sums of the first codes of the order, arm by arm, and the weights of all arms together."""
+    """Weights and outcome sums of the first codes of the order, arm by arm, and the weights of all arms together.
+
+    They go on, unchanged, to a whole number of lanes.
+    """
     shift, unit, total_unit, origin = layout.shift, layout.weight_unit, layout.total_unit, layout.origin
     mask = (np.int64(1) << shift) - 1
     order, word, left = scratch.order, scratch.word, scratch.left
-    size = np.uint64(m)
-    for i in range(size):
+    size, whole = np.uint64(m), _whole_lanes(m)
+    for i in range(whole):
         left[i] = 0.0
     for a in range(scratch.weight.shape[0]):
         weight, total = scratch.weight[a], scratch.total[a]
         start = np.uint64(base + a * layout.n_words * CELLS)
-        _accumulate(cells, start, order, size, word)
         if layout.n_words == 1:
+            running = np.int64(0)
             for i in range(size):
-                weight[i] = np.float64(word[i] >> shift)
-                total[i] = np.float64(word[i] & mask)
+                running += cells[start + order[i]]
+                word[i] = running
+            for i in range(size, whole):
+                word[i] = running
+            for i in range(whole):
+                w = np.float64(word[i] >> shift)
+                weight[i] = w
+                total[i] = np.float64(word[i] & mask) + origin * w
+                left[i] += w
         else:
+            heavy, running = np.int64(0), np.int64(0)
+            other = start + np.uint64(CELLS)
             for i in range(size):
-                weight[i] = word[i] * unit
-            _accumulate(cells, start + np.uint64(CELLS), order, size, word)
-            for i in range(size):
-                total[i] = word[i] * total_unit
-        if origin != 0.0:
-            for i in range(size):
-                total[i] += origin * weight[i]
-        for i in range(size):
-            left[i] += weight[i]
-
-
-@inner
-def _accumulate(cells, start, order, size, out):
-    running = np.int64(0)
-    for i in range(size):
-        running += cells[start + order[i]]
-        out[i] = running
+                heavy += cells[start + order[i]]
+                running += cells[other + order[i]]
+                weight[i] = heavy * unit
+                total[i] = running * total_unit
+            for i in range(size, whole):
+                weight[i] = heavy * unit
+                total[i] = running * total_unit
+            for i in range(whole):
+                left[i] += weight[i]
 
 
 @inner

@@ -179,16 +179,12 @@ def _numeric_edges(
     if weight is None:
         column.sort()  # missing values come last
         column = column[: np.searchsorted(column, np.inf, side="right")]
-        first = np.flatnonzero(np.r_[True, column[1:] != column[:-1]])
-        mass = np.diff(np.r_[first, column.size]).astype(np.float64)
+        mass = np.ones(column.size)
     else:
-        known = ~np.isnan(column)
-        column, weight = column[known], (weight if sample is None else weight[sample])[known]
-        order = np.argsort(column, kind="stable")
-        column = column[order]
-        first = np.flatnonzero(np.r_[True, column[1:] != column[:-1]])
-        mass = np.add.reduceat(weight[order], first)
-    return out[: quantile_edges(column[first], mass, max_bins, out)].copy()
+        known = np.flatnonzero(~np.isnan(column))
+        order = known[np.argsort(column[known], kind="stable")]
+        column, mass = column[order], (weight if sample is None else weight[sample])[order]
+    return out[: quantile_edges(column, mass, max_bins, out)].copy()
 
 
 def _level_codes(
