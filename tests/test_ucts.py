@@ -161,6 +161,25 @@ def test_one_or_mtry_coordinates_are_drawn(pi, mtry):
     assert abs(share - expected) < 4 * np.sqrt(expected * (1 - expected) / 800)
 
 
+def test_coordinates_are_drawn_until_one_can_be_split():
+    """Algorithm 1, step 2: a split is made wherever there is an alpha-regular one, on whatever coordinate."""
+    rng = np.random.default_rng(0)
+    X, arm = np.ones((300, 8)), rng.integers(0, 2, 300)
+    X[:, 5] = rng.uniform(size=300)
+    X[:3, 2] = 0.0  # a cut, but too far out to be regular
+    forest = UCTSForest(30, max_features=1, max_depth=1, min_samples_split=20, random_state=0)
+    forest.fit(X, rng.normal(size=300), arm)
+    assert (forest.nodes_.feature[forest.nodes_.first[:-1]] == 5).all()
+
+
+def test_equal_gains_are_decided_by_a_draw():
+    X, arm = np.arange(100.0)[:, None], np.arange(100) % 2
+    trees = [UpliftTree("cts", max_depth=1, min_samples_arm=0, random_state=seed) for seed in range(60)]
+    cuts = np.array([tree.fit(X, 2.0 + arm, arm).nodes_.cut[0] for tree in trees])  # every cut gains 0
+    assert len(np.unique(cuts)) > 25
+    assert abs(cuts.mean() - 50) < 5 * 29 / np.sqrt(60)
+
+
 def test_mtry_features_compete():
     """With pi = 0 and all features drawn, the feature that matters is always at the root; with pi = 1 seldom."""
     X, y, arm = experiment(3000, p=5)
