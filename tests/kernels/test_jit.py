@@ -103,6 +103,6 @@ def test_an_inner_function_has_no_machine_code_of_its_own():
     (result,) = uncached.overloads.values()
     engine = result.target_context.codegen()._engine
     assert engine.is_symbol_defined(result.fndesc.llvm_cpython_wrapper_name)
-    assert _item.overloads and _item_twice.overloads
+    assert len(_item.overloads) == len(_item_twice.overloads) == 1
     for result in (*_item.overloads.values(), *_item_twice.overloads.values()):
         assert not engine.is_symbol_defined(result.fndesc.mangled_name)
