@@ -83,9 +83,8 @@ def main() -> None:
         figure, axes = plt.subplots(shown, 2, figsize=(9, 1.7 * shown), sharex=True, sharey=True, squeeze=False)
         for k, name in enumerate(changes):
             for row in range(shown):
-                axes[row, k].imshow(
-                    rules[name][row], aspect="auto", extent=(0, 100, 3, 0), cmap="coolwarm", vmin=1, vmax=2
-                )
+                look = {"aspect": "auto", "extent": (0, 100, 3, 0), "interpolation": "nearest"}
+                axes[row, k].imshow(rules[name][row], cmap="coolwarm", vmin=1, vmax=2, **look)
                 axes[row, k].set_yticks([0.5, 1.5, 2.5], LEVELS)
                 axes[row, k].axvline(50, color="k", linewidth=0.8, linestyle=":")
             axes[0, k].set_title(name)

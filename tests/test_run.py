@@ -81,6 +81,12 @@ def test_counts_of_threads(monkeypatch):
         count_threads(0)
 
 
+@pytest.mark.parametrize("n_jobs", ["all", 2.5, True])
+def test_threads_are_counted(n_jobs):
+    with pytest.raises(ValueError, match=r"n_jobs=.* expected None, a number of threads such as 4, or -1"):
+        count_threads(n_jobs)
+
+
 every_count = pytest.mark.parametrize("n_jobs", [None, 1, 2, 5, -1])
 
 

@@ -1,6 +1,7 @@
 """Uplift trees and forests as users meet them."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -99,6 +100,7 @@ def break_state(state, part, name, change):
 BREAKS = {
     "a child before its parent": ("nodes", "left", lambda a: np.where(a > 0, 0, a).astype(a.dtype)),
     "a child out of the table": ("nodes", "left", lambda a: np.where(a > 0, 10**6, a).astype(a.dtype)),
+    "a child past all numbers": ("nodes", "left", lambda a: np.where(a == a.max(), 2**31 - 1, a).astype(a.dtype)),
     "a child shared": ("nodes", "left", lambda a: np.where(a > 0, a.max(), a).astype(a.dtype)),
     "an unknown feature": ("nodes", "feature", lambda a: np.where(a >= 0, 99, a).astype(a.dtype)),
     "an unknown set": ("nodes", "category_set", lambda a: np.where(a >= 0, 999, a).astype(a.dtype)),
@@ -288,6 +290,12 @@ def test_a_thousand_categories():
     right = np.sign(tree.predict(X)) == np.where(level % 2, 1, -1)
     assert right[frequent].mean() > 0.95
     assert tree.bins_.n_codes.tolist() == [256]
+    assert tree.export_text().count("c0003") >= 1  # every level is in the text, a few in the picture
+    pytest.importorskip("matplotlib").use("Agg")
+    boxes = [text.get_text() for text in tree.plot(max_depth=1).texts]
+    assert len(boxes) == 5  # three nodes and two branches
+    assert any(re.search(r"code in \{c\d+, c\d+, c\d+, c\d+, … \d+ more\}", box) for box in boxes)
+    assert max(len(line) for box in boxes for line in box.splitlines()) < 80
 
 
 @pytest.mark.parametrize("name", MODELS)

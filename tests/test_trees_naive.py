@@ -108,7 +108,26 @@ def test_integer_weights_equal_repeated_rows(experiment, criterion):
     repeated, leaf_of_repeated = grow(
         np.repeat(X, w, axis=0), categorical, np.repeat(y, w), np.repeat(arm, w), None, n_arms, binary, **parameters
     )
-    for name in ("feature", "cut", "left", "missing_left", "sets", "category_set"):
-        np.testing.assert_array_equal(getattr(weighted, name), getattr(repeated, name))
-    np.testing.assert_allclose(weighted.value, repeated.value, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(leaf_of(X), leaf_of_repeated(X))
+    pairs = same_nodes(weighted, repeated)
+    assert len(pairs) == len(weighted.feature) == len(repeated.feature)
+    assert [pairs[leaf] for leaf in leaf_of(X)] == leaf_of_repeated(X).tolist()
+
+
+def same_nodes(one, other):
+    """Assert that two trees are the same but for the order of their nodes; return which node of one is which of the other."""
+    pairs, waiting = {}, [(0, 0)]
+    while waiting:
+        a, b = waiting.pop()
+        pairs[a] = b
+        for name in ("feature", "cut", "missing_left"):
+            assert getattr(one, name)[a] == getattr(other, name)[b]
+        np.testing.assert_allclose(one.value[a], other.value[b], rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(one.weight[a], other.weight[b], rtol=1e-12)
+        sets = [tree.sets[tree.category_set[at]] for tree, at in ((one, a), (other, b)) if tree.category_set[at] >= 0]
+        assert len(sets) != 1
+        if sets:
+            np.testing.assert_array_equal(*sets)
+        assert (one.left[a] < 0) == (other.left[b] < 0)
+        if one.left[a] >= 0:
+            waiting += [(one.left[a] + side, other.left[b] + side) for side in (0, 1)]
+    return pairs

@@ -31,6 +31,8 @@ def count_threads(n_jobs: int | None) -> int:
     """Threads for an ``n_jobs`` as scikit-learn means it: None is 1, -1 is every core this process may use."""
     if n_jobs is None:
         return 1
+    if not isinstance(n_jobs, int | np.integer) or isinstance(n_jobs, bool):
+        raise ValueError(f"n_jobs={n_jobs!r}: expected None, a number of threads such as 4, or -1 for every core")
     if n_jobs == 0:
         raise ValueError("n_jobs=0 means no worker at all: use None or 1 for one thread, -1 for every core")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

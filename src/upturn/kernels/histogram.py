@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from upturn.kernels._jit import F8, U1, F8_2_out, F8_out, I8_out, U1_out, U4_out, f8, i8, inner, kernel, void
+from upturn.kernels._jit import F8, U1, F8_2_out, F8_out, I8_out, U1_out, U4_out, b1, f8, i8, inner, kernel, void
 
 
 class Rows(NamedTuple):
@@ -41,27 +41,32 @@ _PLANE = np.uint64(CELLS)
 
 @kernel(void, F8, F8, F8_out)
 def outcome_sums(y, weight, out):
-    """Write the sum of the weights, that of weight * |y|, and the largest |y|."""
-    total, heavy, largest = 0.0, 0.0, 0.0
+    """Write the sum of the weights, that of weight * |y|, the largest |y|, the largest weight, and 1 if all are whole."""
+    total, heavy, largest, heaviest, whole = 0.0, 0.0, 0.0, 0.0, True
     for i in range(y.size):
-        size = abs(y[i])
-        total += weight[i]
-        heavy += weight[i] * size
+        w, size = weight[i], abs(y[i])
+        total += w
+        heavy += w * size
         largest = max(largest, size)
-    out[0], out[1], out[2] = total, heavy, largest
+        heaviest = max(heaviest, w)
+        whole &= w == np.floor(w)
+    out[0], out[1], out[2], out[3], out[4] = total, heavy, largest, heaviest, 1.0 if whole else 0.0
 
 
-@kernel(void, F8, F8, f8, f8, I8_out)
-def write_pairs(y, weight, weight_scale, scale, words):
+@kernel(void, F8, F8, b1, f8, f8, I8_out)
+def write_pairs(y, weight, whole, weight_scale, scale, words):
     """Fixed-point words (weight, weight * outcome) of every row.
 
-    The outcome is rounded to its grid before it is multiplied, so an integer weight counts as repeated rows do.
+    With ``whole`` weights the outcome is rounded to its grid before it is multiplied, so a weight counts as repeated rows
+    do. Other weights are multiplied first: where they are heavy, an outcome's own grid would be too coarse.
     """
     for i in range(y.size):
         w = weight[i]
-        grid = np.rint(y[i] * scale)
         words[2 * i] = np.int64(np.rint(w * weight_scale))
-        words[2 * i + 1] = np.int64(grid) * np.int64(w) if w == np.floor(w) else np.int64(np.rint(grid * w))
+        if whole:
+            words[2 * i + 1] = np.int64(np.rint(y[i] * scale)) * np.int64(w)
+        else:
+            words[2 * i + 1] = np.int64(np.rint(w * y[i] * scale))
 
 
 @kernel(void, U1, F8, F8, F8_2_out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,20 @@ from upturn.trees._growth import Soil, kept_histograms_fit
 from upturn.trees._nodes import Nodes
 
 _DEEPEST = 10_000  # "no limit"
+_FAR = 1000.0  # an outcome further from 0 than so many times its range is moved to 0
+_EXTREME = 300  # exponent of two beyond which an outcome is rescaled: its square must not leave the range of floats
+
+
+class Scale(NamedTuple):
+    """How trees see an outcome: ``y = low + span * seen``."""
+
+    low: float
+    span: float
+    binary: bool  # what they see are 0s and 1s
+
+    def see(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The outcome as trees see it."""
+        return y if self[:2] == (0.0, 1.0) else (y - self.low) / self.span
 
 
 class TreeModel(UpliftEstimator):
@@ -47,33 +61,32 @@ class TreeModel(UpliftEstimator):
 
     # ------------------------------------------------------------------------------------------ fitting
 
-    def _soil(self, data: Experiment) -> tuple[Soil, float, float]:
-        """Bin an experiment and scale its outcome; return the lowest outcome and the span as well.
-
-        An outcome of two values is brought to 0 and 1, the larger one success: then rates are what trees compare.
-        """
+    def _soil(self, data: Experiment) -> tuple[Soil, Scale]:
+        """Bin an experiment and scale its outcome; return the scale as well."""
         self._check_parameters()
         if data.weight is not None and (data.weight == 0.0).any():
             data = data.take(data.weight > 0.0)
-        low, span = two_values(data.y)
-        if span == 0.0 and CRITERIA[self.criterion] in NEEDS_RATES:
+        scale = scale_of(data.y)
+        seen = scale.see(data.y)
+        if not scale.binary and seen.any() and CRITERIA[self.criterion] in NEEDS_RATES:
             raise ValueError(
                 f"criterion={self.criterion!r} compares success rates, and y holds more than two values: use "
                 "criterion='euclidean' or criterion='cts', which take any outcome"
             )
         n_levels = [None if levels is None else len(levels) for levels in data.schema.levels]
         bins = Bins.learn(data.X, n_levels, data.weight, self.max_bins, self.n_jobs)
-        y = (data.y - low) / span if span > 0.0 else data.y
         codes = bins.encode(data.X, self.n_jobs)
-        return Soil.prepare(bins, codes, data.arm, data.n_arms, y, data.weight), low, span
+        return Soil.prepare(bins, codes, data.arm, data.n_arms, seen, data.weight), scale
 
-    def _rules(self, soil: Soil, binary: bool, share: float = 1.0) -> Rules:
-        """Rules of the kernel from the parameters; a tree is shaped by a ``share`` of the rows."""
+    def _rules(self, soil: Soil, binary: bool, share: float = 1.0, span: float = 1.0) -> Rules:
+        """Rules of the kernel from the parameters; a tree is shaped by a ``share`` of the rows, y scaled by its ``span``."""
         criterion = CRITERIA[self.criterion]
         is_cts = criterion == CTS
         n_features = soil.bins.n_features
         max_features = self._count_features(n_features)
         min_gain = self.min_gain if self.min_gain is not None else (-math.inf if is_cts else 0.0)
+        if is_cts:  # in units of the outcome, as its gains are
+            min_gain /= span
         all_features = max_features == n_features and self.pi == 0.0
         sqrt = isinstance(self.min_samples_arm, str)
         min_arm = max(10.0, math.sqrt(share * soil.size.min())) if sqrt else float(self.min_samples_arm)
@@ -97,9 +110,13 @@ class TreeModel(UpliftEstimator):
             subtraction=all_features and kept,
         )
 
-    def _keep(self, soil: Soil, nodes: Nodes, low: float, span: float) -> None:
-        if span > 0.0 and (low, span) != (0.0, 1.0):
+    def _keep(self, soil: Soil, nodes: Nodes, scale: Scale) -> None:
+        """Keep the fitted trees, responses (and the gains of "cts", which are differences of them) in units of y."""
+        low, span, _ = scale
+        if (low, span) != (0.0, 1.0):
             nodes.value[:] = low + span * nodes.value
+            if CRITERIA[self.criterion] == CTS:
+                nodes.gain[:] *= span
         self.bins_, self.nodes_ = soil.bins, nodes
 
     def _count_features(self, n_features: int) -> int:
@@ -117,7 +134,7 @@ class TreeModel(UpliftEstimator):
         )
 
     def _check_parameters(self) -> None:
-        if self.criterion not in CRITERIA:
+        if not isinstance(self.criterion, str) or self.criterion not in CRITERIA:
             raise ValueError(f"criterion={self.criterion!r}: expected one of {', '.join(map(repr, CRITERIA))}")
         expect(self, "max_depth", "None or an integer of 0 or more", lambda v: v is None or (is_whole(v) and v >= 0))
         for name in ("min_samples_split", "min_samples_leaf", "n_reg"):
@@ -133,6 +150,8 @@ class TreeModel(UpliftEstimator):
         expect(self, "rho", "a share strictly between 0 and 1", lambda v: is_number(v) and 0 < v < 1)
         expect(self, "max_bins", "an integer from 2 to 255", lambda v: is_whole(v) and 2 <= v <= MAX_BINS)
         expect(self, "min_gain", "None or a number", lambda v: v is None or is_number(v))
+        for name in ("normalize", "laplace", "honest"):
+            expect(self, name, "True or False", is_flag)
 
     # ------------------------------------------------------------------------------------------ using
 
@@ -156,6 +175,7 @@ class TreeModel(UpliftEstimator):
 
         All zero if no tree has a split with a positive gain.
         """
+        check_is_fitted(self)
         return self.nodes_.importances(self.bins_.n_features)
 
     # ------------------------------------------------------------------------------------------ saved state
@@ -174,19 +194,41 @@ class TreeModel(UpliftEstimator):
     def _describe(self, tree: int) -> dict[str, Any]:
         """One tree as nested dicts (see ``export_json``)."""
         check_is_fitted(self)
-        if not 0 <= tree < self.nodes_.n_trees:
+        if not is_whole(tree) or not 0 <= tree < self.nodes_.n_trees:
             raise ValueError(f"tree={tree!r}: expected a number from 0 to {self.nodes_.n_trees - 1}")
         return _export.describe(self.nodes_.tree(tree), self.bins_, self._schema, [self.control_, *self.arms_])
 
 
-def two_values(y: NDArray[np.float64]) -> tuple[float, float]:
-    """Lowest value and span of an outcome of two values (or of 0s or 1s alone); a span of 0 for any other."""
+def scale_of(y: NDArray[np.float64]) -> Scale:
+    """The scale on which trees see an outcome.
+
+    Two values (or 0s or 1s alone) become 0 and 1, the larger one success: then rates are what trees compare. Any other
+    outcome stays as it is, except where sums or squares would lose it: far from 0 it is moved there, which is exact, and
+    huge or tiny numbers are divided by a power of two. One value alone becomes 0, so that all means of it are equal.
+    """
     low, high = float(y.min()), float(y.max())
+    if not math.isfinite(high - low):
+        raise ValueError(
+            f"y runs from {low:g} to {high:g}, and the difference is too large for a float: divide the outcome by some number"
+        )
     if low in (0.0, 1.0) and high in (0.0, 1.0) and ((y == 0.0) | (y == 1.0)).all():
-        return 0.0, 1.0
-    if low < high and ((y == low) | (y == high)).all():
-        return low, high - low
-    return 0.0, 0.0
+        return Scale(0.0, 1.0, True)
+    if low == high:
+        return Scale(low, 1.0, False)
+    if ((y == low) | (y == high)).all():
+        return Scale(low, high - low, True)
+    middle = 0.5 * low + 0.5 * high
+    if abs(middle) > _FAR * (high - low):
+        low, high = low - middle, high - middle
+    else:
+        middle = 0.0
+    exponent = math.frexp(max(abs(low), abs(high)))[1] - 1
+    return Scale(middle, 2.0**exponent if abs(exponent) > _EXTREME else 1.0, False)
+
+
+def is_flag(value: Any) -> bool:
+    """Whether a parameter is True or False: ``"no"`` would count as true."""
+    return isinstance(value, bool | np.bool_)
 
 
 def is_whole(value: Any) -> bool:

@@ -17,6 +17,7 @@ from upturn.kernels.sampling import EDGES, choose, purpose_key
 
 Codes = NDArray[np.uint8]
 _SAMPLE = 50_000  # rows whose values decide the edges of a feature with many values
+_KNOWN = 10_000  # values that must be in the sample: of a feature that is mostly missing, all rows are looked at
 _CHUNK = 65_536  # rows encoded by one kernel call
 
 
@@ -52,7 +53,8 @@ class Bins:
     ) -> Bins:
         """Learn bins from a matrix; ``n_levels[j]`` is None for a numeric column.
 
-        Quantiles of features with many values are taken from a fixed sample of 50,000 rows when there are more.
+        Quantiles of features with many values are taken from a fixed sample of 50,000 rows when there are more, unless it
+        holds few values that are not missing.
         """
         n, p = X.shape
         sample = _sample_rows(n)
@@ -172,6 +174,8 @@ def _numeric_edges(
         values = np.sort(few[:found])
         return out[: quantile_edges(values, np.ones(found), max_bins, out)].copy()
     column = X[:, j] + 0.0 if sample is None else X[sample, j] + 0.0
+    if sample is not None and np.count_nonzero(column == column) < _KNOWN:
+        sample, column = None, X[:, j] + 0.0
     if weight is None:
         column.sort()  # missing values come last
         column = column[: np.searchsorted(column, np.inf, side="right")]

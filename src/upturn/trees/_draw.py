@@ -6,6 +6,8 @@ from typing import Any
 
 from upturn.trees._export import condition
 
+_MOST_LEVELS = 5  # named in a box
+
 
 def draw_tree(tree: dict[str, Any], *, ax: Any = None, max_depth: int | None = None, digits: int = 3) -> Any:
     """Draw a tree made by ``export_json`` with matplotlib; deeper nodes than ``max_depth`` are left out."""
@@ -32,7 +34,7 @@ def draw_tree(tree: dict[str, Any], *, ax: Any = None, max_depth: int | None = N
         lines.append("effect " + ", ".join(f"{effect:+.{digits}g}" for effect in node["effect"]))
         splits = "feature" in node and node["left"]["node"] in places
         if splits:
-            lines.append(condition(node, digits) + "?")
+            lines.append(condition(node, digits, _MOST_LEVELS) + "?")
             for side, label in (("left", "yes"), ("right", "no")):
                 child_x, child_level = places[node[side]["node"]]
                 ax.plot([x, child_x], [-level, -child_level], color="0.6", linewidth=1, zorder=1)

@@ -63,12 +63,15 @@ def threshold(bins: Bins, feature: int, cut: int) -> float | None:
     return edge if np.isfinite(edge) else None
 
 
-def condition(node: dict[str, Any], digits: int = 4) -> str:
-    """The test of an inner node in words: what goes left."""
+def condition(node: dict[str, Any], digits: int = 4, most_levels: int | None = None) -> str:
+    """The test of an inner node in words: what goes left; of more than ``most_levels`` levels the first few."""
     name = node["feature"]
     missing = node["missing"] == "left"
     if "levels" in node:
-        return f"{name} in {{{', '.join(map(str, node['levels']))}}}" + (" or missing" if missing else "")
+        levels = [str(level) for level in node["levels"]]
+        if most_levels is not None and len(levels) > most_levels:
+            levels[most_levels - 1 :] = [f"… {len(levels) - most_levels + 1} more"]
+        return f"{name} in {{{', '.join(levels)}}}" + (" or missing" if missing else "")
     if node["threshold"] is None:
         return f"{name} is missing" if missing else f"{name} is not missing"
     return f"{name} <= {node['threshold']:.{digits}g}" + (" or missing" if missing else "")

@@ -13,7 +13,7 @@ from upturn._target import Label
 from upturn.base import Experiment
 from upturn.kernels.forest import twin_codes
 from upturn.trees import _export
-from upturn.trees._base import TreeModel, expect, is_number, is_whole
+from upturn.trees._base import TreeModel, expect, is_flag, is_number, is_whole
 from upturn.trees._draw import draw_tree
 from upturn.trees._growth import Sampling, Soil
 from upturn.trees._nodes import Nodes
@@ -141,17 +141,17 @@ class UpliftForest(TreeModel):
         self.verbose = verbose
         self.control = control
 
-    # Parameters that the presets below fix.
+    # Parameters that a preset (CTSForest, UCTSForest) may fix: what its trees see then.
     bootstrap: bool = False
     max_samples: float = 1.0
     ci_group_size: int = 1
     oob: bool = False
 
     def _fit(self, data: Experiment) -> None:
-        soil, low, span = self._soil(data)
+        soil, scale = self._soil(data)
         seed = make_seed(self.random_state)
         plan = self._sampling()
-        rules = self._rules(soil, span > 0.0, plan.share)
+        rules = self._rules(soil, scale.binary, plan.share, scale.span)
         trees = run_parallel(
             lambda tree: soil.grow(rules, plan, seed, tree),
             range(self.n_estimators),
@@ -159,7 +159,7 @@ class UpliftForest(TreeModel):
             verbose=self.verbose,
             description="trees",
         )
-        self._keep(soil, Nodes.join(trees), low, span)
+        self._keep(soil, Nodes.join(trees), scale)
         if self.oob:
             rows = None if data.weight is None or (data.weight > 0.0).all() else np.flatnonzero(data.weight > 0.0)
             self._predict_out_of_bag(soil, plan, seed, len(data), rows)
@@ -173,16 +173,16 @@ class UpliftForest(TreeModel):
     ) -> None:
         """Average, row by row, the trees that did not see it: their samples are drawn once more from the seed."""
         response = np.zeros((n, len(soil.mean)))
-        seen_by = np.zeros(n)
+        unseen_by = np.zeros(n)
         codes = twin_codes(soil.codes)
         for tree in range(self.nodes_.n_trees):
             role, _ = soil.roles(plan, seed, tree)
             unseen = np.flatnonzero(soil.unseen(role))
             at = unseen if rows is None else rows[unseen]
             response[at] += self.nodes_.tree(tree).respond_to_codes(codes[unseen])
-            seen_by[at] += 1.0
+            unseen_by[at] += 1.0
         with np.errstate(invalid="ignore"):
-            self.oob_response_ = response / seen_by[:, None]
+            self.oob_response_ = response / unseen_by[:, None]
         effect = self.oob_response_[:, 1:] - self.oob_response_[:, :1]
         self.oob_prediction_ = effect[:, 0] if effect.shape[1] == 1 else effect
 
@@ -191,6 +191,8 @@ class UpliftForest(TreeModel):
         expect(self, "n_estimators", "an integer of 1 or more", lambda v: is_whole(v) and v >= 1)
         expect(self, "max_samples", "a share above 0 and at most 1", lambda v: is_number(v) and 0 < v <= 1)
         expect(self, "ci_group_size", "an integer of 1 or more", lambda v: is_whole(v) and v >= 1)
+        for name in ("bootstrap", "oob"):
+            expect(self, name, "True or False", is_flag)
         if self.n_estimators % self.ci_group_size:
             raise ValueError(
                 f"n_estimators={self.n_estimators} is no multiple of ci_group_size={self.ci_group_size}: expected whole groups"
@@ -202,7 +204,8 @@ class UpliftForest(TreeModel):
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf each row falls in, tree by tree: node numbers of shape (n, n_estimators)."""
-        return self.nodes_.apply(self.bins_, self._encode(X), self.n_jobs)
+        matrix = self._encode(X)
+        return self.nodes_.apply(self.bins_, matrix, self.n_jobs)
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Confidence interval of the effects: lower and upper bounds, shaped like ``predict``.
@@ -232,8 +235,14 @@ class UpliftForest(TreeModel):
                 f"predict_interval needs groups of trees that share half-samples, and ci_group_size={self.ci_group_size}: fit "
                 "with ci_group_size=2"
             )
+        n_groups = self.nodes_.n_trees // self.ci_group_size
+        if n_groups < 2:
+            raise ValueError(
+                f"predict_interval compares groups of trees, and all {self.nodes_.n_trees} trees are one group: fit with more "
+                f"trees than ci_group_size={self.ci_group_size}, hundreds of them"
+            )
         mean, between, total = self.nodes_.moments(self.bins_, matrix, self.ci_group_size, self.n_jobs)
-        variance = debiased_variance(between, total, self.ci_group_size, self.nodes_.n_trees // self.ci_group_size)
+        variance = debiased_variance(between, total, self.ci_group_size, n_groups)
         half = ndtri(0.5 + level / 2.0) * np.sqrt(variance)
         low, high = mean - half, mean + half
         return (low[:, 0], high[:, 0]) if low.shape[1] == 1 else (low, high)

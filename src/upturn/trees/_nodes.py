@@ -207,7 +207,9 @@ class Nodes:
     def importances(self, n_features: int) -> NDArray[np.float64]:
         """Share of the gain, weighted by the nodes' rows, that each feature brought; averaged over the trees."""
         out = np.zeros(n_features)
-        gains = np.maximum(self.gain, 0.0) * self.weight.sum(axis=1)
+        gains, weights = np.maximum(self.gain, 0.0), self.weight.sum(axis=1)
+        tiny = np.finfo(float).tiny
+        gains = gains / max(gains.max(), tiny) * (weights / max(weights.max(), tiny))  # so that products stay finite
         for a, b in zip(self.first[:-1], self.first[1:], strict=True):
             split = np.flatnonzero(self.feature[a:b] >= 0) + a
             shares = np.bincount(self.feature[split], gains[split], n_features)
@@ -239,10 +241,11 @@ class Nodes:
         leaf, at = nodes.is_leaf, np.arange(n)
         end = np.repeat(first[1:], np.diff(first))
         split, is_set = ~leaf, nodes.category_set >= 0
+        left = nodes.left[split].astype(np.int64)  # adding 1 must not wrap around
         sound = (
-            (nodes.left[split] > at[split]).all()
-            and (nodes.left[split] + 1 < end[split]).all()
-            and len(np.unique(nodes.left[split])) == split.sum()
+            (left > at[split]).all()
+            and (left + 1 < end[split]).all()
+            and len(np.unique([left, left + 1])) == 2 * len(left)
             and (nodes.feature[leaf] == -1).all()
             and not is_set[leaf].any()
             and ((nodes.feature[split] >= 0) & (nodes.feature[split] < min(bins.n_features, MOST_FEATURES))).all()

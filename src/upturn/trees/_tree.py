@@ -15,7 +15,7 @@ from upturn.kernels import sampling
 from upturn.kernels.forest import twin_codes
 from upturn.kernels.sampling import ESTIMATE, GROW, IN, OUT, PRUNE
 from upturn.trees import _export
-from upturn.trees._base import TreeModel, expect, is_number
+from upturn.trees._base import Scale, TreeModel, expect, is_flag, is_number
 from upturn.trees._bins import Codes
 from upturn.trees._draw import draw_tree
 from upturn.trees._growth import Sampling, Soil
@@ -32,8 +32,7 @@ class _Prepared:
     soil: Soil
     row_codes: Codes
     y: NDArray[np.float64]
-    low: float
-    span: float
+    scale: Scale
 
 
 class UpliftTree(TreeModel):
@@ -183,14 +182,15 @@ class UpliftTree(TreeModel):
     def _fit(self, data: Experiment) -> None:
         if data.weight is not None and (data.weight == 0.0).any():
             data = data.take(data.weight > 0.0)
-        soil, low, span = self._soil(data)
-        self._fit_soil(soil, data, low, span)
+        soil, scale = self._soil(data)
+        self._fit_soil(soil, data, scale)
 
-    def _fit_soil(self, soil: Soil, data: Experiment, low: float, span: float) -> None:
+    def _fit_soil(self, soil: Soil, data: Experiment, scale: Scale) -> None:
         """Fit on an experiment that is already binned: ``data`` gives the validation rows of pruning."""
         seed = make_seed(self.random_state)
         plan = Sampling(rho=self.rho if self.honest else None)
-        rules = self._rules(soil, span > 0.0, plan.share * (1.0 - self.validation_fraction if self.prune else 1.0))
+        share = plan.share * (1.0 - self.validation_fraction if self.prune else 1.0)
+        rules = self._rules(soil, scale.binary, share, scale.span)
         role, copies = soil.roles(plan, seed, 0)
         if self.prune:
             held = self._hold_out(soil, role, seed)
@@ -198,17 +198,16 @@ class UpliftTree(TreeModel):
         if self.prune:
             leaf = nodes.apply(soil.bins, data.X[held])[:, 0].astype(np.int64)
             nodes = prune(nodes, leaf, data.y[held], data.arm[held], data.weights[held])
-        self._keep(soil, nodes, low, span)
+        self._keep(soil, nodes, scale)
 
     def _prepare(self, data: Experiment) -> _Prepared:
         some_zero = data.weight is not None and (data.weight == 0.0).any()  # bins are learnt from all rows then
-        soil, low, span = self._soil(replace(data, weight=None) if some_zero else data)
-        y = (data.y - low) / span if span > 0.0 else data.y
-        return _Prepared(data, soil, twin_codes(soil.codes), y, low, span)
+        soil, scale = self._soil(replace(data, weight=None) if some_zero else data)
+        return _Prepared(data, soil, twin_codes(soil.codes), scale.see(data.y), scale)
 
     def _fit_prepared(self, prepared: _Prepared, weight: NDArray[np.float64]) -> None:
         soil = prepared.soil.reweighted(prepared.y, weight)
-        self._fit_soil(soil, replace(prepared.data, weight=weight), prepared.low, prepared.span)
+        self._fit_soil(soil, replace(prepared.data, weight=weight), prepared.scale)
 
     def _recommend_prepared(self, prepared: _Prepared) -> NDArray[np.intp]:
         features = self.nodes_.used_features
@@ -231,12 +230,14 @@ class UpliftTree(TreeModel):
         wanted = np.clip(np.floor(self.validation_fraction * count + 0.5).astype(np.int64), 1, count - 1)
         sampling.choose(sampling.purpose_key(seed, PRUNE, np.uint64(0)), soil.arm, IN, _VALIDATION, wanted, mixed)
         role[mixed == _VALIDATION] = OUT
-        if self.honest and (soil._count(role, GROW) == 0).any():
-            role[role == ESTIMATE] = GROW
+        if self.honest:  # an arm too small for three parts: what is left of it shapes the tree
+            bare = np.flatnonzero(soil._count(role, GROW) == 0)
+            role[(role == ESTIMATE) & np.isin(soil.arm, bare)] = GROW
         return np.flatnonzero(mixed == _VALIDATION)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        expect(self, "prune", "True or False", is_flag)
         expect(
             self,
             "validation_fraction",
@@ -246,7 +247,8 @@ class UpliftTree(TreeModel):
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf each row falls in: an array of node numbers of shape (n,)."""
-        return self.nodes_.apply(self.bins_, self._encode(X), self.n_jobs)[:, 0]
+        matrix = self._encode(X)
+        return self.nodes_.apply(self.bins_, matrix, self.n_jobs)[:, 0]
 
     def export_json(self) -> dict[str, Any]:
         """The tree as nested dicts of JSON values.

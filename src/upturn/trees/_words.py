@@ -9,14 +9,17 @@ from upturn.kernels.histogram import outcome_sums, write_pairs
 from upturn.kernels.splitting import Layout
 
 _TOP_BIT = 57  # sums stay below 2^57; the bits above are for the copies of a bootstrap (at most 15)
+_MOST_ROWS = 2.0**32  # more than that, whole weights cannot stand for repeated rows
+_NEAR = 30  # exponent of two up to which the heaviest weight counts as near 1
 
 
 def encode_outcome(y: NDArray[np.float64], weight: NDArray[np.float64] | None) -> tuple[NDArray[np.int64], Layout]:
     """Words of the rows and how to read sums of them.
 
     Unweighted integers of a small range are packed, exactly, with the row count into one word. Anything else takes two
-    fixed-point words: the scale is the largest power of two that leaves room for the sum over all rows. The outcome is
-    rounded to that grid before it is multiplied by the weight, so an integer weight counts exactly as repeated rows do.
+    fixed-point words: the scale is the largest power of two that leaves room for the sum over all rows. With integer
+    weights the outcome is rounded to that grid before it is multiplied, so they count exactly as repeated rows do. Other
+    weights are brought near 1 by a power of two, if they are far from it.
     """
     n = len(y)
     if weight is None:
@@ -29,11 +32,17 @@ def encode_outcome(y: NDArray[np.float64], weight: NDArray[np.float64] | None) -
                 words = (y - low).astype(np.int64) + (np.int64(1) << np.int64(shift))
                 return words, Layout(1, shift, 1.0, 1.0, low)
         weight = np.ones(n)
-    words, sums = np.empty(2 * n, np.int64), np.empty(3)
+    words, sums = np.empty(2 * n, np.int64), np.empty(5)
     outcome_sums(y, weight, sums)
-    weight_scale, scale = _scale(sums[0]), _scale(sums[1], sums[2])
-    write_pairs(y, weight, weight_scale, scale, words)
-    return words, Layout(2, 0, 1.0 / weight_scale, 1.0 / scale, 0.0)
+    whole = bool(sums[4] == 1.0 and sums[0] <= _MOST_ROWS)
+    exponent, unit = int(np.frexp(sums[3])[1]), 1.0
+    if not whole and abs(exponent) > _NEAR:
+        unit = 2.0 ** (exponent - 1)
+        weight = weight / unit
+        outcome_sums(y, weight, sums)
+    weight_scale, scale = _scale(sums[0]), _scale(sums[1], sums[2]) if whole else _scale(sums[1])
+    write_pairs(y, weight, whole, weight_scale, scale, words)
+    return words, Layout(2, 0, unit / weight_scale, unit / scale, 0.0)
 
 
 def _scale(*sums: float) -> float:
