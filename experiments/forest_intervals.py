@@ -40,7 +40,7 @@ def main() -> None:
             random_state=seed,
             **shared,
         ),
-        "UCTSForest": lambda seed: UCTSForest(options.trees, min_samples_split=20, random_state=seed, **shared),
+        "UCTSForest": lambda seed: UCTSForest(options.trees, min_samples_split=10, random_state=seed, **shared),
     }
     for name, make in makers.items():
         covered, width, error = [], [], []

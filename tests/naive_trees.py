@@ -126,7 +126,7 @@ def all_splits(X, categorical, rows, y, arm, w, mean, rules):
                 left, right = sums(go, y, arm, w, len(mean)), sums(stay, y, arm, w, len(mean))
                 if min(sum(left[0]), sum(right[0])) < least:
                     continue
-                if min(itertools.chain(left[0], right[0])) < rules.min_arm:
+                if min(itertools.chain(left[0], right[0])) < rules.min_arm - 1e-9 * size:
                     continue
                 yield gain_of(left, right, mean, rules), f, frozenset(go)
 

@@ -332,6 +332,7 @@ def test_nan_smuggled_into_a_packed_target():
             [1, -2, 1, -3],
             r"sample_weight holds 2 negative value\(s\), the first -2 at row 1: weights must be 0 or larger",
         ),
+        ([1e308, 1, 1, 1], r"sample_weight goes up to 1e\+308, and a sum of such weights is too large"),
         (["1", "1", "1", "1"], r"sample_weight holds '1' at row 0, which is not a number"),
         ([1, 1, 1], r"inconsistent numbers of samples: .*sample_weight has 3; each row needs one of each"),
     ],

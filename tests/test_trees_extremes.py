@@ -173,3 +173,24 @@ def test_a_feature_that_is_missing_in_nearly_all_rows(weight, sampled):
     per_bin = np.bincount(bins.encode(X)[0])[1:]
     assert per_bin.max() <= 3
     assert per_bin.sum() == 400 + sampled
+
+
+def test_minima_of_an_arm_forgive_the_rounding_of_weights():
+    X, treatment, y = np.array([[0.0], [0.0], [1.0], [1.0]]), [0, 1, 0, 1], [0.0, 1.0, 2.0, 0.0]
+    rng = np.random.default_rng(0)
+    for heavy in rng.uniform(1.0, 2.0, 200):  # (heavy + 1) - heavy may be less than 1
+        tree = UpliftTree(min_samples_split=0, min_samples_leaf=0, min_samples_arm=1)
+        tree.fit(X, y, treatment, sample_weight=[heavy, heavy, 1.0, 1.0])
+        assert tree.nodes_.is_leaf.sum() == 2
+
+
+def test_rows_of_weight_zero_are_out_of_every_bag():
+    rng = np.random.default_rng(0)
+    X, treatment, y = rng.normal(size=(300, 2)), rng.integers(0, 2, 300), rng.normal(size=300)
+    weight = rng.integers(0, 3, 300).astype(float)
+    forest = UpliftForest(20, oob=True, random_state=0).fit(X, y, treatment, sample_weight=weight)
+    nothing = weight == 0.0
+    np.testing.assert_array_equal(forest.oob_prediction_[nothing], forest.predict(X[nothing]))
+    kept = UpliftForest(20, oob=True, random_state=0)
+    kept.fit(X[~nothing], y[~nothing], treatment[~nothing], sample_weight=weight[~nothing])
+    np.testing.assert_array_equal(forest.oob_prediction_[~nothing], kept.oob_prediction_)

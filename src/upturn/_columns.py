@@ -124,6 +124,11 @@ def read_weight(sample_weight: Any) -> NDArray[np.float64]:
             f"sample_weight holds {np.sum(values < 0)} negative value(s), the first {values[row]:g} at row {row}: "
             "weights must be 0 or larger"
         )
+    if values.size and values.max() > np.finfo(np.float64).max / values.size:
+        raise ValueError(
+            f"sample_weight goes up to {values.max():g}, and a sum of such weights is too large for a float: divide the weights "
+            "by some number"
+        )
     return values
 
 

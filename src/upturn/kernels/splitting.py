@@ -78,7 +78,9 @@ def scan_feature(key, cells, base, feature, n_codes, categorical, node, rules, l
     node_weight = 0.0
     for w in node.weight:
         node_weight += w
-    least = max(rules.min_leaf, rules.alpha * node_weight) * (1.0 - 1e-12)
+    rounding = 1e-12 * node_weight  # of sums of weights that are no integers
+    least = max(rules.min_leaf, rules.alpha * node_weight) - rounding
+    fewest = rules.min_arm - rounding
     gains, left = scratch.gain, scratch.left
     # Orders of the codes: categorical, by the effect of each arm; numeric, ascending with missing (code 0) first, and
     # if there is any, once more with missing last.
@@ -101,9 +103,9 @@ def scan_feature(key, cells, base, feature, n_codes, categorical, node, rules, l
         gain(cuts, node, rules, gains)
         if rules.min_arm > 0.0:
             for a in range(n_arms):
-                weight, most = scratch.weight[a], node.weight[a] - rules.min_arm
+                weight, most = scratch.weight[a], node.weight[a] - fewest
                 for c in range(first, last):
-                    gains[c] = gains[c] if weight[c] >= rules.min_arm and weight[c] <= most else -math.inf
+                    gains[c] = gains[c] if weight[c] >= fewest and weight[c] <= most else -math.inf
         highest = _highest(gains, first, last)
         if highest > -math.inf:
             best.place[3] = 1

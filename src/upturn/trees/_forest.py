@@ -161,28 +161,32 @@ class UpliftForest(TreeModel):
         )
         self._keep(soil, Nodes.join(trees), scale)
         if self.oob:
-            rows = None if data.weight is None or (data.weight > 0.0).all() else np.flatnonzero(data.weight > 0.0)
-            self._predict_out_of_bag(soil, plan, seed, len(data), rows)
+            self._predict_out_of_bag(data, soil, plan, seed)
 
     def _sampling(self) -> Sampling:
         rho = float(self.rho) if self.honest else None
         return Sampling(bool(self.bootstrap), float(self.max_samples), rho, int(self.ci_group_size))
 
-    def _predict_out_of_bag(
-        self, soil: Soil, plan: Sampling, seed: np.uint64, n: int, rows: NDArray[np.int64] | None
-    ) -> None:
-        """Average, row by row, the trees that did not see it: their samples are drawn once more from the seed."""
-        response = np.zeros((n, len(soil.mean)))
-        unseen_by = np.zeros(n)
+    def _predict_out_of_bag(self, data: Experiment, soil: Soil, plan: Sampling, seed: np.uint64) -> None:
+        """Average, row by row, the trees that did not see it: their samples are drawn once more from the seed.
+
+        Rows of weight 0 are not in the soil: no tree saw them.
+        """
+        weighed = data.weights > 0.0
+        rows = np.flatnonzero(weighed)
+        response = np.zeros((len(data), len(soil.mean)))
+        unseen_by = np.zeros(len(data))
         codes = twin_codes(soil.codes)
         for tree in range(self.nodes_.n_trees):
             role, _ = soil.roles(plan, seed, tree)
             unseen = np.flatnonzero(soil.unseen(role))
-            at = unseen if rows is None else rows[unseen]
+            at = rows[unseen]
             response[at] += self.nodes_.tree(tree).respond_to_codes(codes[unseen])
             unseen_by[at] += 1.0
         with np.errstate(invalid="ignore"):
             self.oob_response_ = response / unseen_by[:, None]
+        if len(rows) < len(data):
+            self.oob_response_[~weighed] = self._predict_response(data.X[~weighed])
         effect = self.oob_response_[:, 1:] - self.oob_response_[:, :1]
         self.oob_prediction_ = effect[:, 0] if effect.shape[1] == 1 else effect
 
