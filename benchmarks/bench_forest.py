@@ -112,7 +112,7 @@ def long_and_shallow(repeats: int) -> None:
     for kind, y in (("binary", binary), ("real", binary + rng.normal(size=n))):
         soil = soil_of(X, y, arm, 1)
         model = UpliftForest(
-            criterion="cts", max_depth=8, max_features=None, alpha=0.1, bootstrap=False, min_samples_arm=0
+            criterion="cts", max_depth=8, max_features=None, alpha=0.1, max_samples=1.0, min_samples_arm=0
         )
         mine, leaves = upturn_per_tree(model, soil, kind == "binary", repeats, trees=2)
         say(f"b, {kind} y", upturn_ms=1e3 * mine, leaves=leaves)
@@ -160,7 +160,7 @@ def against_ydf(repeats: int) -> None:
     from upturn.trees import UpliftForest
 
     X, y, arm, _ = one_arm(100_000, 20, 0)
-    mine = UpliftForest(10, max_depth=6, random_state=0, max_features=None)
+    mine = UpliftForest(10, max_depth=6, max_features=None, bootstrap=True, max_samples=1.0, random_state=0)
     mine.fit(X, y, arm)
     ydf = rival("ydf")
     if ydf is None:
@@ -232,12 +232,28 @@ def many_small(X):
     return 0.5 + 0.1 * np.sin(2 * X[:, 11]), np.clip(effect, -0.3, 0.3)
 
 
+def conversion(X):
+    """Uniform features and a rare outcome, as in marketing: a few points of effect for some, none or a loss for others."""
+    effect = 0.06 * X[:, 0] * (X[:, 1] > 0.4) - 0.02 * (X[:, 2] > 0.8)
+    return 0.02 + 0.06 * X[:, 3] * X[:, 4] + 0.02 * (X[:, 5] > 0.7), effect
+
+
+def comparison(X):
+    """Skewed features: the effect hangs on which of two is the larger, and on a third."""
+    effect = 0.12 * np.tanh(np.log(X[:, 0] / X[:, 1])) + 0.08 * (X[:, 2] > 2.0)
+    return 0.4 + 0.15 * np.tanh(np.log(X[:, 3])) - 0.1 * (X[:, 4] > 1.0), effect
+
+
 def simulation(kind: str, n: int, p: int, seed: int):
-    """Effects that no default was tuned on; ``tuned`` is the one that was."""
-    if kind == "tuned":
+    """A binary outcome under one arm, and its true effect."""
+    if kind == "smooth":
         return one_arm(n, p, seed)
     rng = np.random.default_rng(seed)
-    if kind == "steps":
+    if kind == "conversion":
+        X, function = rng.random((n, p)), conversion
+    elif kind == "comparison":
+        X, function = np.exp(rng.normal(size=(n, p))), comparison
+    elif kind == "steps":
         X, function = rng.random((n, p)), steps
     elif kind == "product":
         X, function = np.sqrt(0.7) * rng.normal(size=(n, p)) + np.sqrt(0.3) * rng.normal(size=(n, 1)), product
@@ -249,17 +265,20 @@ def simulation(kind: str, n: int, p: int, seed: int):
     return X, (rng.random(n) < np.where(arm, high, low)).astype(int), arm, high - low
 
 
-SIMULATIONS = {"tuned": (1, 2), "steps": (11, 12), "product": (21, 22), "many_small": (31, 32)}
+# Seeds of training and test data. Defaults were chosen on other draws of the first four; the last two were never looked at.
+SIMULATIONS = {
+    "smooth": (1, 2), "steps": (11, 12), "product": (21, 22), "many_small": (31, 32), "conversion": (41, 42),
+    "comparison": (51, 52),
+}  # fmt: skip
 
 
 def quality(trees: int, kinds: list[str]) -> None:
-    """Correlation with the true effect: on the simulation the defaults were tuned on, and on three fresh ones."""
+    """Correlation with the true effect."""
     for kind in kinds:
         quality_on(kind, trees, *SIMULATIONS[kind])
-    fresh = [RESULTS[f"quality, {kind}"] for kind in kinds if kind != "tuned"]
-    if len(fresh) > 1:
-        names = [name for name in fresh[0] if name.endswith("_correlation")]
-        say("quality, mean of the fresh ones", **{name: np.mean([result[name] for result in fresh]) for name in names})
+    results = [RESULTS[f"quality, {kind}"] for kind in kinds]
+    names = [name for name in results[0] if name.endswith("_correlation")]
+    say("quality, mean", **{name: np.mean([result[name] for result in results]) for name in names})
 
 
 def quality_on(kind: str, trees: int, seed: int, test_seed: int) -> None:

@@ -141,7 +141,9 @@ def test_out_of_bag_predictions_leave_the_row_out():
     rng = np.random.default_rng(0)
     X, arm = rng.normal(size=(600, 3)), rng.integers(0, 3, 600)
     y = rng.normal(size=600)
-    forest = UpliftForest(40, random_state=0, oob=True, min_samples_leaf=1, min_samples_arm=1, min_samples_split=2)
+    forest = UpliftForest(
+        40, random_state=0, oob=True, max_samples=0.5, min_samples_leaf=1, min_samples_arm=1, min_samples_split=2
+    )
     forest.fit(X, y, arm)
     assert forest.oob_response_.shape == (600, 3)
     assert forest.oob_prediction_.shape == (600, 2)
@@ -365,6 +367,10 @@ def test_words_are_exact():
     for outcome, weight in ((rng.normal(size=1000) * 1e9, None), (y, rng.integers(1, 5, 1000).astype(float))):
         words, layout = encode_outcome(outcome, weight)
         assert layout.n_words == 2
+        if weight is None:  # the outcome alone: every row has the same weight
+            words = np.c_[np.full(1000, layout.unit), words].reshape(-1)
+        else:
+            assert layout.unit == 0
         w = np.ones(1000) if weight is None else weight
         pairs = words.reshape(-1, 2) * np.array([layout.weight_unit, layout.total_unit])
         np.testing.assert_array_equal(pairs[:, 0], w)

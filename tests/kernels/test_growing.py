@@ -27,13 +27,19 @@ def folded(key, value):
 
 
 def make_rows(index, arm, y, weight=None):
-    """Rows and layout: packed for integers without weights, else paired with scales of 2^-20."""
-    if weight is None:
-        words, layout = y.astype(np.int64) + (np.int64(1) << 32), Layout(1, 32, 1.0, 1.0, 0.0)
+    """Rows and layout: packed for integers without weights, else paired with scales of 2^-20.
+
+    A weight that is one number for all is left out of the rows.
+    """
+    if np.isscalar(weight):
+        grid = 2.0**20
+        words, layout = (weight * y * grid).astype(np.int64), Layout(2, 0, 1 / grid, 1 / grid, 0.0, int(weight * grid))
+    elif weight is None:
+        words, layout = y.astype(np.int64) + (np.int64(1) << 32), Layout(1, 32, 1.0, 1.0, 0.0, 0)
     else:
         grid = 2.0**20
         words = np.rint(np.c_[weight, weight * y] * grid).astype(np.int64).reshape(-1)
-        layout = Layout(2, 0, 1 / grid, 1 / grid, 0.0)
+        layout = Layout(2, 0, 1 / grid, 1 / grid, 0.0, 0)
     return Rows(index.astype(np.uint32), words.copy(), arm.astype(np.uint8)), layout
 
 
@@ -68,18 +74,21 @@ def grow(
     return links[:n], numbers[:n], sets[:n_sets]
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("p", [1, 4, 6])
-def test_histograms_are_sums(weighted, p):
-    codes, arm, y = experiment(60, p, 2)
-    weight = np.random.default_rng(1).integers(1, 9, 60) / 4.0
+@pytest.mark.parametrize("weighted", ["no", "alike", "yes"])
+@pytest.mark.parametrize("n_arms", [1, 2])
+@pytest.mark.parametrize("p", [1, 4, 7])
+def test_histograms_are_sums(weighted, n_arms, p):
+    codes, arm, y = experiment(60, p, n_arms)
+    weight = np.random.default_rng(1).integers(1, 9, 60) / 4.0 if weighted == "yes" else np.full(60, 1.5)
     index = np.flatnonzero(np.arange(60) % 3 > 0)
-    rows, layout = make_rows(index, arm[index], y[index], weight[index] if weighted else None)
-    cells = np.empty(p * 3 * CELLS * layout.n_words, np.int64)
-    build(codes.reshape(-1).copy(), 60, np.arange(p), rows, layout.n_words, 3, cells)
-    cells = cells.reshape(p, 3, layout.n_words, CELLS)
+    given = {"no": None, "alike": 1.5, "yes": weight[index]}[weighted]
+    rows, layout = make_rows(index, arm[index], y[index], given)
+    cells = np.empty(p * (n_arms + 1) * CELLS * layout.n_words, np.int64)
+    build(codes.reshape(-1).copy(), 60, np.arange(p), rows, layout.n_words, layout.unit, n_arms + 1, cells)
+    cells = cells.reshape(p, n_arms + 1, layout.n_words, CELLS)
+    weighted = weighted != "no"
     for f in range(p):
-        for a in range(3):
+        for a in range(n_arms + 1):
             for code in range(CELLS):
                 here = [i for i in index if codes[f, i] == code and arm[i] == a]
                 w = sum(weight[i] if weighted else 1.0 for i in here)

@@ -22,7 +22,7 @@ def test_exact_numbers_by_arm():
     arm = np.random.default_rng(0).integers(0, 3, 500).astype(np.uint8)
     mask = chosen(1, arm, [10, 0, 1000])
     assert [mask[arm == a].sum() for a in range(3)] == [10, 0, (arm == 2).sum()]
-    counts = np.empty(3, np.int64)
+    counts = np.zeros(3, np.int64)
     count_roles(np.where(mask, GROW, OUT), GROW, arm, counts)
     np.testing.assert_array_equal(counts, [10, 0, (arm == 2).sum()])
 
@@ -66,10 +66,15 @@ def test_gathered_rows_carry_their_words():
     copies, arm = np.array([0, 1, 3, 0, 2], np.uint8), np.array([0, 1, 0, 1, 1], np.uint8)
     words = np.arange(10)
     index, word, row_arm = np.empty(3, np.uint32), np.empty(6, np.int64), np.empty(3, np.uint8)
-    assert gather_rows(role, GROW, copies, words, 2, arm, index, word, row_arm) == 3
+    assert gather_rows(role, GROW, copies, words, 2, 0, arm, index, word, row_arm) == 3
     assert index.tolist() == [1, 2, 4]
     assert word.tolist() == [2, 3, 12, 15, 16, 18]
     assert row_arm.tolist() == [1, 0, 1]
+    # the weight's word, 100, is the same for all rows: only copies make it differ
+    gather_rows(role, GROW, copies, words[:5], 2, 100, arm, index, word, row_arm)
+    assert word.tolist() == [100, 1, 300, 6, 200, 8]
+    gather_rows(role, GROW, np.empty(0, np.uint8), words[:5], 2, 100, arm, index, word[:3], row_arm)
+    assert word[:3].tolist() == [1, 2, 4]
 
 
 def test_keys_differ_by_seed_purpose_and_number():

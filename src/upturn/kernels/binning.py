@@ -91,7 +91,7 @@ def quantile_edges(values, mass, max_bins, out):
     if n <= max_bins:
         for i in range(n - 1):
             out[i] = edge_between(values[i], values[i + 1])
-        return max(n - 1, 0)
+        return n - 1 if n > 0 else 0
     light = 0.0
     for i in range(n):
         light += mass[i]
@@ -144,7 +144,7 @@ def encode(X, edges, level_range, level_code, features, start, row_step, feature
     n = X.shape[0]
     begin = 0
     while begin < n:
-        end = min(begin + _ROWS, n)
+        end = begin + _ROWS if begin + _ROWS < n else n
         for j in range(features.size):
             f = np.uint64(features[j])
             first, last = level_range[f, _ZERO], level_range[f, _ONE]

@@ -247,9 +247,10 @@ def best_response_gain(cuts, node, rules, out):
     scale = 1.0 / node_weight
     before, scarce = -math.inf, -math.inf  # the best estimate of all arms, and of those that are scarce everywhere
     for a in range(node.weight.size):
-        before = max(before, node.mean[a])
+        mean = node.mean[a]
+        before = mean if mean > before else before
         if node.weight[a] < inherit_below:
-            scarce = max(scarce, node.mean[a])
+            scarce = mean if mean > scarce else scarce
     for c in range(cuts.first, cuts.last):
         left[c] = scarce
         right[c] = scarce

@@ -131,12 +131,12 @@ def _copy_block(codes, stride, n_features, index, start, stop, block):
 
 
 @inner
-def _build_all(codes, stride, features, rows, start, stop, n_words, size, cells, base):
+def _build_all(codes, stride, features, rows, start, stop, layout, size, cells, base):
     """Histograms of all features from ``cells[base]`` on."""
     n = features.size
     for i in range(np.uint64(base), np.uint64(base + n * size)):
         cells[i] = 0
-    add_rows(codes, stride, features, 0, n, rows, start, stop, n_words, size, cells, base)
+    add_rows(codes, stride, features, 0, n, rows, start, stop, layout.n_words, layout.unit, size, cells, base)
 
 
 @inner
@@ -159,13 +159,17 @@ def _find_split(key, codes, stride, table, rows, start, stop, kept, cells, order
         order[f] = f
     done = 0
     while done < n_features and (done < wanted or best.place[3] == 0):
-        batch = min(4 // layout.n_words, wanted - done) if done < wanted else 1
+        batch = 4 // layout.n_words
+        if done + batch > wanted:
+            batch = wanted - done if done < wanted else 1
         for j in range(batch):
             _draw_feature(feature_key, done + j, order)
         if kept < 0:
             for i in range(batch * size):
                 cells[i] = 0
-            add_rows(codes, stride, order, done, done + batch, rows, start, stop, layout.n_words, size, cells, 0)
+            add_rows(
+                codes, stride, order, done, done + batch, rows, start, stop, layout.n_words, layout.unit, size, cells, 0
+            )
         for j in range(batch):
             f = order[done + j]
             base = j * size if kept < 0 else kept + f * size
@@ -260,7 +264,8 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
     """Grow until no node waits, or until ``growth`` is too short for one more split: then it can be called again."""
     n_arms = root_mean.size
     n_features = table.n_codes.size
-    n_words = layout.n_words
+    n_words, unit = layout.n_words, layout.unit
+    row_words = 1 if unit > 0 else n_words
     size = n_arms * CELLS * n_words
     spare, block, cells, free, order = room.spare, room.block, room.cells, room.free, room.order
     all_features, scratch, node, best = room.all_features, room.scratch, room.node, room.best
@@ -274,8 +279,8 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
         stack[0, 4], stack[0, 5], stack[0, 6] = 0, judges.index.size, root_depth
         stack[0, 7], stack[0, 8] = 0, -1
         keys[0] = root_key
-        node_sums(rows, 0, rows.index.size, n_arms, n_words, layout.shift, stack, 0, 9)
-        node_sums(judges, 0, judges.index.size, n_arms, n_words, layout.shift, stack, 0, 9 + 2 * n_arms)
+        node_sums(rows, 0, rows.index.size, n_arms, n_words, layout.shift, unit, stack, 0, 9)
+        node_sums(judges, 0, judges.index.size, n_arms, n_words, layout.shift, unit, stack, 0, 9 + 2 * n_arms)
         n_nodes, waiting, n_free = 1, 1, free.size
     while waiting > 0 and n_nodes + 2 <= links.shape[0] and n_sets < sets.shape[0] and waiting + 1 <= stack.shape[0]:
         waiting -= 1
@@ -323,7 +328,7 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
                 n_free -= 1
                 slot = free[n_free]
                 kept = 4 * size + slot * n_features * size
-                _build_all(codes, stride, all_features, rows, start, stop, n_words, size, cells, kept)
+                _build_all(codes, stride, all_features, rows, start, stop, layout, size, cells, kept)
             _find_split(
                 key, codes, stride, table, rows, start, stop, kept, cells, order, node, rules, layout, scratch, best
             )
@@ -335,9 +340,11 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
             continue
 
         last = depth + 1 >= rules.max_depth  # the children are leaves: their sums are all that is needed of them
-        border = start if last else partition(codes, stride, feature, best.goes_left, rows, start, stop, n_words, spare)
+        border = (
+            start if last else partition(codes, stride, feature, best.goes_left, rows, start, stop, row_words, spare)
+        )
         judge_border = partition(
-            table.codes, table.stride, feature, best.goes_left, judges, judge_start, judge_stop, n_words, spare
+            table.codes, table.stride, feature, best.goes_left, judges, judge_start, judge_stop, row_words, spare
         )
         numbers[me, 0] = best.gain[0]
         links[me, FEATURE_COLUMN], links[me, CUT], links[me, LEFT_CHILD] = feature, best.place[1], n_nodes
@@ -357,7 +364,7 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
                 n_free -= 1
                 small_slot, large_slot = free[n_free], slot
                 child = 4 * size + small_slot * n_features * size
-                _build_all(codes, stride, all_features, rows, small_start, small_stop, n_words, size, cells, child)
+                _build_all(codes, stride, all_features, rows, small_start, small_stop, layout, size, cells, child)
                 subtract(cells, kept, child, n_features * size)
             else:
                 free[n_free] = slot
@@ -369,7 +376,9 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
         for a in range(n_arms):
             stack[left_at, 9 + a] = best.weight[a]
             stack[left_at, 9 + n_arms + a] = best.total[a]
-        node_sums(judges, judge_start, judge_border, n_arms, n_words, layout.shift, stack, left_at, 9 + 2 * n_arms)
+        node_sums(
+            judges, judge_start, judge_border, n_arms, n_words, layout.shift, unit, stack, left_at, 9 + 2 * n_arms
+        )
         for k in range(4 * n_arms):
             stack[right_at, 9 + k] -= stack[left_at, 9 + k]
         for which in range(2):

@@ -9,6 +9,7 @@ packed
 paired
     two words a cell, (weight, weight * outcome), both fixed-point numbers with one power-of-two scale each. The words
     of a row are neighbours, those of a histogram lie in two planes, so that a scan of the codes reads straight runs.
+    Where all weights are equal, ``unit`` is the word of them all and a row has only the second: less to move about.
 
 Either way sums are exact integers: subtraction is exact, the order of rows is of no consequence, and a tree is the same
 to the last bit however the work was shared out.
@@ -37,6 +38,7 @@ CELLS = 256  # codes of a feature
 _ONE = np.uint64(1)
 _BYTE, _NINE = np.uint64(8), np.uint64(9)
 _PLANE = np.uint64(CELLS)
+_SMALL = 4 * CELLS  # cells of a paired histogram, if four are to fit a core's first cache
 
 
 @kernel(void, F8, F8, F8_out)
@@ -47,8 +49,8 @@ def outcome_sums(y, weight, out):
         w, size = weight[i], abs(y[i])
         total += w
         heavy += w * size
-        largest = max(largest, size)
-        heaviest = max(heaviest, w)
+        largest = size if size > largest else largest
+        heaviest = w if w > heaviest else heaviest
         whole &= w == np.floor(w)
     out[0], out[1], out[2], out[3], out[4] = total, heavy, largest, heaviest, 1.0 if whole else 0.0
 
@@ -71,8 +73,7 @@ def write_pairs(y, weight, whole, weight_scale, scale, words):
 
 @kernel(void, U1, F8, F8, F8_2_out)
 def arm_sums(arm, y, weight, out):
-    """Write the weight and the weighted outcome of each arm; an empty ``weight`` stands for 1 everywhere."""
-    out[:] = 0.0
+    """Add up the weight and the weighted outcome of each arm; an empty ``weight`` stands for 1 everywhere."""
     for i in range(arm.size):
         w = weight[i] if weight.size > 0 else 1.0
         out[arm[i], 0] += w
@@ -80,7 +81,7 @@ def arm_sums(arm, y, weight, out):
 
 
 @inner
-def add_rows(codes, stride, features, first, last, rows, start, stop, n_words, size, cells, base):
+def add_rows(codes, stride, features, first, last, rows, start, stop, n_words, unit, size, cells, base):
     """Add rows ``start:stop`` of the node order to the histograms of ``features[first:last]``, four features a pass.
 
     ``codes[feature * stride + index[i]]`` is the code of the i-th row; the first feature's histogram starts at
@@ -98,15 +99,17 @@ def add_rows(codes, stride, features, first, last, rows, start, stop, n_words, s
         h0, h1, h2, h3 = np.uint64(at), np.uint64(at + size), np.uint64(at + 2 * size), np.uint64(at + 3 * size)
         if n_words == 1:
             _packed_four(codes, c0, c1, c2, c3, index, word, arm, begin, end, h0, h1, h2, h3, cells)
+        elif size <= _SMALL:
+            _paired_four(codes, c0, c1, c2, c3, index, word, unit, arm, begin, end, h0, h1, h2, h3, cells)
         else:
-            _paired_two(codes, c0, c1, index, word, arm, begin, end, h0, h1, cells)
-            _paired_two(codes, c2, c3, index, word, arm, begin, end, h2, h3, cells)
+            _paired_two(codes, c0, c1, index, word, unit, arm, begin, end, h0, h1, cells)
+            _paired_two(codes, c2, c3, index, word, unit, arm, begin, end, h2, h3, cells)
         at += 4 * size
         j += 4
     if n_words == 2 and j + 2 <= last:
         c0, c1 = np.uint64(features[j]) * wide, np.uint64(features[j + 1]) * wide
         h0, h1 = np.uint64(at), np.uint64(at + size)
-        _paired_two(codes, c0, c1, index, word, arm, begin, end, h0, h1, cells)
+        _paired_two(codes, c0, c1, index, word, unit, arm, begin, end, h0, h1, cells)
         at += 2 * size
         j += 2
     while j < last:
@@ -114,7 +117,7 @@ def add_rows(codes, stride, features, first, last, rows, start, stop, n_words, s
         if n_words == 1:
             _packed_one(codes, c0, index, word, arm, begin, end, h0, cells)
         else:
-            _paired_one(codes, c0, index, word, arm, begin, end, h0, cells)
+            _paired_one(codes, c0, index, word, unit, arm, begin, end, h0, cells)
         at += size
         j += 1
 
@@ -138,11 +141,32 @@ def _packed_one(codes, c0, index, word, arm, first, last, h0, cells):
 
 
 @inner
-def _paired_two(codes, c0, c1, index, word, arm, first, last, h0, h1, cells):
+def _paired_four(codes, c0, c1, c2, c3, index, word, unit, arm, first, last, h0, h1, h2, h3, cells):
+    bare = unit > 0
     for i in range(first, last):
         row = np.uint64(index[i])
-        w = word[i + i]
-        v = word[i + i + _ONE]
+        w = unit if bare else word[i + i]
+        v = word[i] if bare else word[i + i + _ONE]
+        o = np.uint64(arm[i]) << _NINE
+        k0, k1 = h0 + o + np.uint64(codes[c0 + row]), h1 + o + np.uint64(codes[c1 + row])
+        k2, k3 = h2 + o + np.uint64(codes[c2 + row]), h3 + o + np.uint64(codes[c3 + row])
+        cells[k0] += w
+        cells[k0 + _PLANE] += v
+        cells[k1] += w
+        cells[k1 + _PLANE] += v
+        cells[k2] += w
+        cells[k2 + _PLANE] += v
+        cells[k3] += w
+        cells[k3 + _PLANE] += v
+
+
+@inner
+def _paired_two(codes, c0, c1, index, word, unit, arm, first, last, h0, h1, cells):
+    bare = unit > 0
+    for i in range(first, last):
+        row = np.uint64(index[i])
+        w = unit if bare else word[i + i]
+        v = word[i] if bare else word[i + i + _ONE]
         o = np.uint64(arm[i]) << _NINE
         k0, k1 = h0 + o + np.uint64(codes[c0 + row]), h1 + o + np.uint64(codes[c1 + row])
         cells[k0] += w
@@ -152,11 +176,12 @@ def _paired_two(codes, c0, c1, index, word, arm, first, last, h0, h1, cells):
 
 
 @inner
-def _paired_one(codes, c0, index, word, arm, first, last, h0, cells):
+def _paired_one(codes, c0, index, word, unit, arm, first, last, h0, cells):
+    bare = unit > 0
     for i in range(first, last):
         k = h0 + (np.uint64(arm[i]) << _NINE) + np.uint64(codes[c0 + np.uint64(index[i])])
-        cells[k] += word[i + i]
-        cells[k + _PLANE] += word[i + i + _ONE]
+        cells[k] += unit if bare else word[i + i]
+        cells[k + _PLANE] += word[i] if bare else word[i + i + _ONE]
 
 
 @inner
@@ -168,7 +193,7 @@ def subtract(cells, parent, child, length):
 
 
 @inner
-def node_sums(rows, start, stop, n_arms, n_words, shift, out, at, column):
+def node_sums(rows, start, stop, n_arms, n_words, shift, unit, out, at, column):
     """Integer sums of rows ``start:stop``: weights of the arms into ``out[at, column:]``, outcomes right after."""
     word, arm = rows.word, rows.arm
     for a in range(2 * n_arms):
@@ -184,14 +209,14 @@ def node_sums(rows, start, stop, n_arms, n_words, shift, out, at, column):
             out[at, column + n_arms + a] = packed & mask
     else:
         for i in range(first, last):
-            out[at, column + arm[i]] += word[i + i]
-            out[at, column + n_arms + arm[i]] += word[i + i + _ONE]
+            out[at, column + arm[i]] += unit if unit > 0 else word[i + i]
+            out[at, column + n_arms + arm[i]] += word[i] if unit > 0 else word[i + i + _ONE]
 
 
-@kernel(void, U1_out, i8, I8_out, ROWS, i8, i8, I8_out)
-def build(codes, stride, features, rows, n_words, n_arms, cells):
+@kernel(void, U1_out, i8, I8_out, ROWS, i8, i8, i8, I8_out)
+def build(codes, stride, features, rows, n_words, unit, n_arms, cells):
     """Histograms of the listed features over the listed rows."""
     for i in range(cells.size):
         cells[i] = 0
     size = n_arms * CELLS * n_words
-    add_rows(codes, stride, features, 0, features.size, rows, 0, rows.index.size, n_words, size, cells, 0)
+    add_rows(codes, stride, features, 0, features.size, rows, 0, rows.index.size, n_words, unit, size, cells, 0)

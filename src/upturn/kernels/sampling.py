@@ -97,18 +97,17 @@ def poisson_bootstrap(key, rate, source, target, role, copies):
 
 @kernel(void, U1, u1, U1, I8_out)
 def count_roles(role, value, arm, out):
-    """Count the rows of a role by arm."""
-    out[:] = 0
+    """Add the number of rows of a role to ``out``, by arm."""
     for row in range(role.size):
         if role[row] == value:
             out[arm[row]] += 1
 
 
-@kernel(i8, U1, u1, U1, I8, i8, U1, U4_out, I8_out, U1_out)
-def gather_rows(role, value, copies, words, n_words, arm, index, word, row_arm):
+@kernel(i8, U1, u1, U1, I8, i8, i8, U1, U4_out, I8_out, U1_out)
+def gather_rows(role, value, copies, words, n_words, unit, arm, index, word, row_arm):
     """List the rows of a role, ascending, with what the histograms add for them; return how many.
 
-    ``copies`` may be empty (every row once).
+    ``copies`` may be empty (every row once). Without them, rows that come without their weight, ``unit``, stay so.
     """
     m = 0
     for row in range(role.size):
@@ -116,7 +115,10 @@ def gather_rows(role, value, copies, words, n_words, arm, index, word, row_arm):
             times = np.int64(copies[row]) if copies.size > 0 else 1
             index[m] = row
             row_arm[m] = arm[row]
-            for k in range(n_words):
-                word[m * n_words + k] = words[row * n_words + k] * times
+            if n_words == 1 or (unit > 0 and copies.size == 0):
+                word[m] = words[row] * times
+            else:
+                word[2 * m] = (unit if unit > 0 else words[2 * row]) * times
+                word[2 * m + 1] = (words[row] if unit > 0 else words[2 * row + 1]) * times
             m += 1
     return m

@@ -28,7 +28,8 @@ _ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 class Layout(NamedTuple):
     """How a histogram cell is read (see ``histogram``): value = units * integer + origin * weight.
 
-    Units are 1 with one word, the origin is 0 with two.
+    Units are 1 with one word, the origin is 0 with two. ``unit`` is the first word of every row, if rows have only the
+    second of two; 0 otherwise.
     """
 
     n_words: int
@@ -36,6 +37,7 @@ class Layout(NamedTuple):
     weight_unit: float
     total_unit: float
     origin: float
+    unit: int
 
 
 class Scratch(NamedTuple):
@@ -62,7 +64,7 @@ class Best(NamedTuple):
     total: object
 
 
-LAYOUT = types.NamedTuple((i8, i8, f8, f8, f8), Layout)
+LAYOUT = types.NamedTuple((i8, i8, f8, f8, f8, i8), Layout)
 SCRATCH = types.NamedTuple((F8_2_out, F8_2_out, F8_out, F8_2_out, F8_out, I8_out, F8_out, U8_out, U8_out), Scratch)
 BEST = types.NamedTuple((F8_out, I8_out, U1_out, I8_out, I8_out), Best)
 
@@ -79,7 +81,8 @@ def scan_feature(key, cells, base, feature, n_codes, categorical, node, rules, l
     for w in node.weight:
         node_weight += w
     rounding = 1e-12 * node_weight  # of sums of weights that are no integers
-    least = max(rules.min_leaf, rules.alpha * node_weight) - rounding
+    least = rules.alpha * node_weight
+    least = (least if least > rules.min_leaf else rules.min_leaf) - rounding
     fewest = rules.min_arm - rounding
     gains, left = scratch.gain, scratch.left
     # Orders of the codes: categorical, by the effect of each arm; numeric, ascending with missing (code 0) first, and
@@ -168,7 +171,9 @@ def _highest(values, first, last):
     while i < last:
         a = values[i] if values[i] > a else a
         i += _ONE
-    return max(max(a, b), max(c, d))
+    a = b if b > a else a
+    c = d if d > c else c
+    return c if c > a else a
 
 
 @inner

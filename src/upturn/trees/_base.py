@@ -88,8 +88,8 @@ class TreeModel(UpliftEstimator):
         if is_cts:  # in units of the outcome, as its gains are
             min_gain /= span
         all_features = max_features == n_features and self.pi == 0.0
-        sqrt = isinstance(self.min_samples_arm, str)
-        min_arm = max(10.0, math.sqrt(share * soil.size.min())) if sqrt else float(self.min_samples_arm)
+        by_size = isinstance(self.min_samples_arm, str)
+        min_arm = max(10.0, 2.0 * math.sqrt(share * soil.size.min())) if by_size else float(self.min_samples_arm)
         kept = kept_histograms_fit(len(soil), n_features, len(soil.mean), soil.layout.n_words)
         return Rules(
             criterion=criterion,

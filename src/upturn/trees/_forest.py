@@ -107,7 +107,7 @@ class UpliftForest(TreeModel):
         honest: bool = False,
         rho: float = 0.5,
         bootstrap: bool = False,
-        max_samples: float = 0.5,
+        max_samples: float = 0.3,
         ci_group_size: int = 1,
         oob: bool = False,
         max_bins: int = 255,

@@ -160,20 +160,23 @@ class Soil:
         # a block copies all features, which pays only if a good part of them is looked at
         block_rows = growing.BLOCK_BYTES // n_features if 3 * rules.max_features >= n_features else 0
         table = growing.Table(self.codes.reshape(-1), len(self), self.bins.n_codes, self.bins.categorical, block_rows)
-        return _to_nodes(growing.grow(key, 0, self.mean, rows, judges, table, rules, self.layout), len(self.mean))
+        layout = self.layout if len(copies) == 0 else self.layout._replace(unit=0)  # copies of a row have a weight each
+        return _to_nodes(growing.grow(key, 0, self.mean, rows, judges, table, rules, layout), len(self.mean))
 
     def _gather(self, role: NDArray[np.uint8], copies: NDArray[np.uint8], value: np.uint8, *, reordered: bool) -> Rows:
         """The rows of a role for the grower, which may bring them into the order of its nodes if they are ``reordered``."""
         n = int(np.count_nonzero(role == value))
         if n == len(self) and len(copies) == 0 and not reordered:
             return Rows(np.arange(n, dtype=np.uint32), self.words, self.arm)
-        rows = Rows(np.empty(n, np.uint32), np.empty(n * self.layout.n_words, np.int64), np.empty(n, np.uint8))
+        layout = self.layout
+        row_words = 1 if layout.unit > 0 and len(copies) == 0 else layout.n_words
+        rows = Rows(np.empty(n, np.uint32), np.empty(n * row_words, np.int64), np.empty(n, np.uint8))
         if n > 0:
-            sampling.gather_rows(role, value, copies, self.words, self.layout.n_words, self.arm, *rows)
+            sampling.gather_rows(role, value, copies, self.words, layout.n_words, layout.unit, self.arm, *rows)
         return rows
 
     def _count(self, role: NDArray[np.uint8], value: np.uint8) -> NDArray[np.int64]:
-        out = np.empty(len(self.mean), np.int64)
+        out = np.zeros(len(self.mean), np.int64)
         sampling.count_roles(role, value, self.arm, out)
         return out
 
@@ -188,7 +191,7 @@ def _arm_means(
     arm: NDArray[np.uint8], n_arms: int, y: NDArray[np.float64], weight: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Weight and mean outcome of each arm."""
-    sums = np.empty((n_arms + 1, 2))
+    sums = np.zeros((n_arms + 1, 2))
     arm_sums(arm, y, _NO_WEIGHTS if weight is None else weight, sums)
     return sums[:, 0].copy(), sums[:, 1] / sums[:, 0]
 

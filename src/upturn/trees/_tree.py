@@ -66,8 +66,8 @@ class UpliftTree(TreeModel):
     min_samples_leaf : float
         Fewest rows of a leaf.
     min_samples_arm : "sqrt" or float
-        Fewest rows of each arm in a leaf. "sqrt" is the square root of the number of rows that shape the tree in its
-        smallest arm, and at least 10: leaves grow with the experiment, and so does their number.
+        Fewest rows of each arm in a leaf. "sqrt" is twice the square root of the number of rows that shape the tree in
+        its smallest arm, and at least 10: leaves grow with the experiment, and so does their number.
     max_features : None, "sqrt", int or float
         Features looked at in a node: all, their square root, a number or a share. More are drawn while none of them
         offers an admissible split.

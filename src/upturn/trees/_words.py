@@ -30,8 +30,8 @@ def encode_outcome(y: NDArray[np.float64], weight: NDArray[np.float64] | None) -
             shift = int(span * 16 * n).bit_length()
             if shift + count_bits <= 62:
                 words = (y - low).astype(np.int64) + (np.int64(1) << np.int64(shift))
-                return words, Layout(1, shift, 1.0, 1.0, low)
-        weight = np.ones(n)
+                return words, Layout(1, shift, 1.0, 1.0, low, 0)
+        return _encode_unweighted(y)
     words, sums = np.empty(2 * n, np.int64), np.empty(5)
     outcome_sums(y, weight, sums)
     whole = bool(sums[4] == 1.0 and sums[0] <= _MOST_ROWS)
@@ -42,7 +42,16 @@ def encode_outcome(y: NDArray[np.float64], weight: NDArray[np.float64] | None) -
         outcome_sums(y, weight, sums)
     weight_scale, scale = _scale(sums[0]), _scale(sums[1], sums[2]) if whole else _scale(sums[1])
     write_pairs(y, weight, whole, weight_scale, scale, words)
-    return words, Layout(2, 0, unit / weight_scale, unit / scale, 0.0)
+    return words, Layout(2, 0, unit / weight_scale, unit / scale, 0.0, 0)
+
+
+def _encode_unweighted(y: NDArray[np.float64]) -> tuple[NDArray[np.int64], Layout]:
+    """The outcome alone; the word of the weights is the same for all rows, that of a weight of 1."""
+    sums = np.empty(5)
+    outcome_sums(y, np.ones(len(y)), sums)
+    weight_scale, scale = _scale(sums[0]), _scale(sums[1], sums[2])
+    words = np.rint(y * scale).astype(np.int64)
+    return words, Layout(2, 0, 1.0 / weight_scale, 1.0 / scale, 0.0, int(weight_scale))
 
 
 def _scale(*sums: float) -> float:
