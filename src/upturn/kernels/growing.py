@@ -159,7 +159,7 @@ def _find_split(key, codes, stride, table, rows, start, stop, kept, cells, order
         order[f] = f
     done = 0
     while done < n_features and (done < wanted or best.place[3] == 0):
-        batch = 4 // layout.n_words
+        batch = 4
         if done + batch > wanted:
             batch = wanted - done if done < wanted else 1
         for j in range(batch):

@@ -38,7 +38,6 @@ CELLS = 256  # codes of a feature
 _ONE = np.uint64(1)
 _BYTE, _NINE = np.uint64(8), np.uint64(9)
 _PLANE = np.uint64(CELLS)
-_SMALL = 4 * CELLS  # cells of a paired histogram, if four are to fit a core's first cache
 
 
 @kernel(void, F8, F8, F8_out)
@@ -99,19 +98,10 @@ def add_rows(codes, stride, features, first, last, rows, start, stop, n_words, u
         h0, h1, h2, h3 = np.uint64(at), np.uint64(at + size), np.uint64(at + 2 * size), np.uint64(at + 3 * size)
         if n_words == 1:
             _packed_four(codes, c0, c1, c2, c3, index, word, arm, begin, end, h0, h1, h2, h3, cells)
-        elif size <= _SMALL:
-            _paired_four(codes, c0, c1, c2, c3, index, word, unit, arm, begin, end, h0, h1, h2, h3, cells)
         else:
-            _paired_two(codes, c0, c1, index, word, unit, arm, begin, end, h0, h1, cells)
-            _paired_two(codes, c2, c3, index, word, unit, arm, begin, end, h2, h3, cells)
+            _paired_four(codes, c0, c1, c2, c3, index, word, unit, arm, begin, end, h0, h1, h2, h3, cells)
         at += 4 * size
         j += 4
-    if n_words == 2 and j + 2 <= last:
-        c0, c1 = np.uint64(features[j]) * wide, np.uint64(features[j + 1]) * wide
-        h0, h1 = np.uint64(at), np.uint64(at + size)
-        _paired_two(codes, c0, c1, index, word, unit, arm, begin, end, h0, h1, cells)
-        at += 2 * size
-        j += 2
     while j < last:
         c0, h0 = np.uint64(features[j]) * wide, np.uint64(at)
         if n_words == 1:
@@ -158,21 +148,6 @@ def _paired_four(codes, c0, c1, c2, c3, index, word, unit, arm, first, last, h0,
         cells[k2 + _PLANE] += v
         cells[k3] += w
         cells[k3 + _PLANE] += v
-
-
-@inner
-def _paired_two(codes, c0, c1, index, word, unit, arm, first, last, h0, h1, cells):
-    bare = unit > 0
-    for i in range(first, last):
-        row = np.uint64(index[i])
-        w = unit if bare else word[i + i]
-        v = word[i] if bare else word[i + i + _ONE]
-        o = np.uint64(arm[i]) << _NINE
-        k0, k1 = h0 + o + np.uint64(codes[c0 + row]), h1 + o + np.uint64(codes[c1 + row])
-        cells[k0] += w
-        cells[k0 + _PLANE] += v
-        cells[k1] += w
-        cells[k1 + _PLANE] += v
 
 
 @inner
