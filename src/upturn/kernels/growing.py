@@ -48,6 +48,9 @@ BLOCK_BYTES = 800_000  # a good size of a block: what a core's own cache holds b
 _NODES = 128  # room for nodes at first
 FEATURE_COLUMN, CUT, LEFT_CHILD, CATEGORY_SET, MISSING_LEFT = 0, 1, 2, 3, 4  # columns of ``links``
 LINKS = 5
+# Columns of ``stack``: a waiting node, its parent, its rows and judges, its depth, the rows of its block (0 if in none), the
+# slot of its kept histograms (-1 if none); then the integer sums, weight and outcome of each arm, of its rows and judges.
+_NODE, _PARENT, _START, _STOP, _JUDGE_START, _JUDGE_STOP, _DEPTH, _BLOCK, _SLOT, _SUMS = range(10)
 
 
 class Table(NamedTuple):
@@ -80,7 +83,7 @@ class Growth(NamedTuple):
     links: object  # (nodes, 5) feature or -1, cut, left child or -1, category set or -1, missing goes left
     numbers: object  # (nodes, 1 + 3 arms) gain, then value, weight and the grower's estimate of each arm
     sets: object  # (sets, 4) 256 bits each
-    stack: object  # (waiting, 9 + 4 arms) see ``_grow``
+    stack: object  # (waiting, 9 + 4 arms) see above
     keys: object  # (waiting,) keys of the waiting nodes
     counts: object  # [nodes, sets, waiting nodes, free slots]
 
@@ -230,7 +233,7 @@ def grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout):
         np.empty((_NODES, LINKS), np.int32),
         np.empty((_NODES, 1 + 3 * n_arms)),
         np.empty((_NODES, 4), np.int64),
-        np.empty((_NODES, 9 + 4 * n_arms), np.int64),
+        np.empty((_NODES, _SUMS + 4 * n_arms), np.int64),
         np.empty(_NODES, np.uint64),
         np.zeros(4, np.int64),
     )
@@ -272,28 +275,28 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
     links, numbers, sets, stack, keys = growth.links, growth.numbers, growth.sets, growth.stack, growth.keys
     n_nodes, n_sets, waiting, n_free = growth.counts[0], growth.counts[1], growth.counts[2], growth.counts[3]
 
-    # Waiting nodes: node, parent, rows start/stop, judges start/stop, depth, block stride or 0, histogram slot or -1;
-    # then the integer sums (weight and outcome of each arm) of its rows and of its judges.
     if n_nodes == 0:
-        stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, -1, 0, rows.index.size
-        stack[0, 4], stack[0, 5], stack[0, 6] = 0, judges.index.size, root_depth
-        stack[0, 7], stack[0, 8] = 0, -1
+        stack[0, _NODE], stack[0, _PARENT], stack[0, _DEPTH] = 0, -1, root_depth
+        stack[0, _START], stack[0, _STOP] = 0, rows.index.size
+        stack[0, _JUDGE_START], stack[0, _JUDGE_STOP] = 0, judges.index.size
+        stack[0, _BLOCK], stack[0, _SLOT] = 0, -1
         keys[0] = root_key
-        node_sums(rows, 0, rows.index.size, n_arms, n_words, layout.shift, unit, stack, 0, 9)
-        node_sums(judges, 0, judges.index.size, n_arms, n_words, layout.shift, unit, stack, 0, 9 + 2 * n_arms)
+        node_sums(rows, 0, rows.index.size, n_arms, n_words, layout.shift, unit, stack, 0, _SUMS)
+        node_sums(judges, 0, judges.index.size, n_arms, n_words, layout.shift, unit, stack, 0, _SUMS + 2 * n_arms)
         n_nodes, waiting, n_free = 1, 1, free.size
     while waiting > 0 and n_nodes + 2 <= links.shape[0] and n_sets < sets.shape[0] and waiting + 1 <= stack.shape[0]:
         waiting -= 1
-        me, parent, start, stop = stack[waiting, 0], stack[waiting, 1], stack[waiting, 2], stack[waiting, 3]
-        judge_start, judge_stop, depth = stack[waiting, 4], stack[waiting, 5], stack[waiting, 6]
-        local, slot = stack[waiting, 7], stack[waiting, 8]
+        me, parent, depth = stack[waiting, _NODE], stack[waiting, _PARENT], stack[waiting, _DEPTH]
+        start, stop = stack[waiting, _START], stack[waiting, _STOP]
+        judge_start, judge_stop = stack[waiting, _JUDGE_START], stack[waiting, _JUDGE_STOP]
+        local, slot = stack[waiting, _BLOCK], stack[waiting, _SLOT]
         key = keys[waiting]
 
         # Statistics. The root's estimate is the plain mean; below, equations (3) and (4).
         heavy = False
         for a in range(n_arms):
-            w = stack[waiting, 9 + a] * layout.weight_unit
-            t = stack[waiting, 9 + n_arms + a] * layout.total_unit + layout.origin * w
+            w = stack[waiting, _SUMS + a] * layout.weight_unit
+            t = stack[waiting, _SUMS + n_arms + a] * layout.total_unit + layout.origin * w
             node.weight[a], node.total[a] = w, t
             heavy = heavy or w >= rules.min_split
             before = root_mean[a] if parent < 0 else numbers[parent, 1 + 2 * n_arms + a]
@@ -307,8 +310,8 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
             numbers[me, 1 + 2 * n_arms + a] = mean
         if rules.honest:
             for a in range(n_arms):
-                w = stack[waiting, 9 + 2 * n_arms + a] * layout.weight_unit
-                t = stack[waiting, 9 + 3 * n_arms + a] * layout.total_unit + layout.origin * w
+                w = stack[waiting, _SUMS + 2 * n_arms + a] * layout.weight_unit
+                t = stack[waiting, _SUMS + 3 * n_arms + a] * layout.total_unit + layout.origin * w
                 numbers[me, 1 + a] = estimate(
                     w, t, root_mean[a] if parent < 0 else numbers[parent, 1 + a], 0.0, ANY_WEIGHT
                 )
@@ -370,26 +373,26 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
                 free[n_free] = slot
                 n_free += 1
         for k in range(4 * n_arms):  # first into both children; the left one's are then replaced and taken away
-            stack[waiting + 1, 9 + k] = stack[waiting, 9 + k]
+            stack[waiting + 1, _SUMS + k] = stack[waiting, _SUMS + k]
         left_at = waiting + 1 if smaller_left else waiting
         right_at = waiting if smaller_left else waiting + 1
         for a in range(n_arms):
-            stack[left_at, 9 + a] = best.weight[a]
-            stack[left_at, 9 + n_arms + a] = best.total[a]
+            stack[left_at, _SUMS + a] = best.weight[a]
+            stack[left_at, _SUMS + n_arms + a] = best.total[a]
         node_sums(
-            judges, judge_start, judge_border, n_arms, n_words, layout.shift, unit, stack, left_at, 9 + 2 * n_arms
+            judges, judge_start, judge_border, n_arms, n_words, layout.shift, unit, stack, left_at, _SUMS + 2 * n_arms
         )
         for k in range(4 * n_arms):
-            stack[right_at, 9 + k] -= stack[left_at, 9 + k]
+            stack[right_at, _SUMS + k] -= stack[left_at, _SUMS + k]
         for which in range(2):
             left = (which == 0) != smaller_left  # the larger child first
             at = waiting + which
-            stack[at, 0] = n_nodes if left else n_nodes + 1
-            stack[at, 1] = me
-            stack[at, 2], stack[at, 3] = (start, border) if left else (border, stop)
-            stack[at, 4], stack[at, 5] = (judge_start, judge_border) if left else (judge_border, judge_stop)
-            stack[at, 6], stack[at, 7] = depth + 1, local
-            stack[at, 8] = large_slot if which == 0 else small_slot
+            stack[at, _NODE] = n_nodes if left else n_nodes + 1
+            stack[at, _PARENT], stack[at, _DEPTH] = me, depth + 1
+            stack[at, _START], stack[at, _STOP] = (start, border) if left else (border, stop)
+            stack[at, _JUDGE_START] = judge_start if left else judge_border
+            stack[at, _JUDGE_STOP] = judge_border if left else judge_stop
+            stack[at, _BLOCK], stack[at, _SLOT] = local, large_slot if which == 0 else small_slot
             keys[at] = fold(key, _LEFT if left else _RIGHT)
         waiting += 2
         n_nodes += 2
