@@ -368,9 +368,9 @@ def test_words_are_exact():
         words, layout = encode_outcome(outcome, weight)
         assert layout.n_words == 2
         if weight is None:  # the outcome alone: every row has the same weight
-            words = np.c_[np.full(1000, layout.unit), words].reshape(-1)
+            words = np.c_[np.full(1000, layout.weight_word), words].reshape(-1)
         else:
-            assert layout.unit == 0
+            assert layout.weight_word == 0
         w = np.ones(1000) if weight is None else weight
         pairs = words.reshape(-1, 2) * np.array([layout.weight_unit, layout.total_unit])
         np.testing.assert_array_equal(pairs[:, 0], w)

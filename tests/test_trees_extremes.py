@@ -194,3 +194,31 @@ def test_rows_of_weight_zero_are_out_of_every_bag():
     kept = UpliftForest(20, oob=True, random_state=0)
     kept.fit(X[~nothing], y[~nothing], treatment[~nothing], sample_weight=weight[~nothing])
     np.testing.assert_array_equal(forest.oob_prediction_[~nothing], kept.oob_prediction_)
+
+
+@pytest.mark.parametrize("heavy", [1e12, 1e30])
+def test_heavy_weights_leave_no_arm_empty(experiment, heavy):
+    X, y, arm = experiment
+    tree = UpliftTree(min_samples_arm=1, random_state=0).fit(X, y, arm, sample_weight=np.full(400, heavy))
+    assert (tree.nodes_.weight[tree.nodes_.is_leaf] > 0.99 * heavy).all()
+    weight = np.ones(400)
+    weight[:5] = 1e13  # a few heavy rows do not excuse the light ones
+    tree = UpliftTree(min_samples_arm=5, random_state=0).fit(X, y, arm, sample_weight=weight)
+    assert (tree.nodes_.weight[tree.nodes_.is_leaf] >= 4.9).all()
+
+
+@pytest.mark.parametrize(
+    ("size", "unit", "found"), [(1e-305, 1.0, "small"), (1e300, 1e8, "large"), (1e230, 1e80, "large")]
+)
+def test_weights_of_an_extreme_size_are_refused(experiment, size, unit, found):
+    X, y, arm = experiment
+    with pytest.raises(ValueError, match=f"too {found} to be added up: multiply all weights by one number"):
+        UpliftTree().fit(X, unit * y, arm, sample_weight=np.full(400, size))
+
+
+@pytest.mark.parametrize("unit", [1e-290, 1e306])
+def test_pruning_sees_the_scaled_outcome(experiment, unit):
+    X, y, arm = experiment
+    plain = UpliftTree(prune=True, min_samples_arm=10, random_state=0).fit(X, y, arm)
+    scaled = UpliftTree(prune=True, min_samples_arm=10, random_state=0).fit(X, unit * y, arm)
+    np.testing.assert_array_equal(plain.nodes_.feature, scaled.nodes_.feature)

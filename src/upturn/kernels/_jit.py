@@ -84,6 +84,11 @@ B1_out, B1_2_out, B1_3_out = _family(b1, False)
 _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
+# What follows reaches into numba, whose insides may change. Of a later version than was tried, inner functions are compiled
+# as numba would: that takes longer and does the same.
+_FAMILIAR = tuple(int(part) for part in numba.__version__.split(".")[:2]) <= (0, 68)
+
+
 class _InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
     """Code of an inner function, kept as it is until a kernel links it in.
 
@@ -136,7 +141,7 @@ def inner(function: Function) -> Function:
     if numba.config.DISABLE_JIT:
         return function
     options = {**_OPTIONS, "nopython": True, "no_cpython_wrapper": True}
-    compiled: Any = _Inner(function, targetoptions=options, pipeline_class=_InnerCompiler)
+    compiled: Any = _Inner(function, targetoptions=options, pipeline_class=_InnerCompiler if _FAMILIAR else Compiler)
     return compiled  # type: ignore[no-any-return]
 
 

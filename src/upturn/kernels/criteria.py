@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from upturn.kernels._jit import F8_2_out, F8_out, b1, f8, i8, inner, kernel, u8
+from upturn.kernels._jit import F8_out, b1, f8, i8, inner, kernel
 
 EUCLIDEAN, KL, CHI2, CTS = 0, 1, 2, 3
 CRITERIA = {"euclidean": EUCLIDEAN, "kl": KL, "chi2": CHI2, "cts": CTS}
@@ -78,6 +78,7 @@ class Cuts(NamedTuple):
     left: object  # weight of all arms
     first: int
     last: int
+    node_weight: float
     work: object
 
 
@@ -86,7 +87,6 @@ RULES = types.NamedTuple(
     Rules,
 )
 NODE = types.NamedUniTuple(F8_out, 3, Node)
-CUTS = types.NamedTuple((F8_2_out, F8_2_out, F8_out, u8, u8, F8_2_out), Cuts)
 
 
 @inner
@@ -145,22 +145,10 @@ def gain(cuts, node, rules, out):
 
 
 @inner
-def _left_shares(cuts, node, share):
-    """Share of the node's weight left of each cut."""
-    node_weight = 0.0
-    for w in node.weight:
-        node_weight += w
-    scale = 1.0 / node_weight
-    for c in range(cuts.first, cuts.last):
-        share[c] = cuts.left[c] * scale
-
-
-@inner
 def divergence_gain(cuts, node, rules, out):
     """Sum over arms of the divergence from control after the split, less that before it."""
     code, binary, laplace = rules.criterion, rules.binary, rules.laplace
-    left0, right0, share = cuts.work[0], cuts.work[1], cuts.work[2]
-    _left_shares(cuts, node, share)
+    left0, right0, per_weight = cuts.work[0], cuts.work[1], 1.0 / cuts.node_weight
     squared = code == EUCLIDEAN or not binary
     factor = 2.0 if binary else 1.0
     n, s = node.weight[0], node.total[0]
@@ -181,13 +169,15 @@ def divergence_gain(cuts, node, rules, out):
                 left = rate(w, t, laplace, before1) - left0[c]
                 right = rate(n - w, s - t, laplace, before1) - right0[c]
                 left, right = factor * left * left - before, factor * right * right - before
-                out[c] += share[c] * left + (1.0 - share[c]) * right
+                share = cuts.left[c] * per_weight
+                out[c] += share * left + (1.0 - share) * right
         else:
             for c in range(cuts.first, cuts.last):
                 w, t = weight[c], total[c]
                 left = divergence(code, rate(w, t, laplace, before1), left0[c]) - before
                 right = divergence(code, rate(n - w, s - t, laplace, before1), right0[c]) - before
-                out[c] += share[c] * left + (1.0 - share[c]) * right
+                share = cuts.left[c] * per_weight
+                out[c] += share * left + (1.0 - share) * right
 
 
 @inner
@@ -195,9 +185,7 @@ def divide_by_normalization(cuts, node, rules, out):
     """Divide gains by J, which is large for cuts that split the arms unequally or into very unequal parts."""
     code, laplace = rules.criterion, rules.laplace
     factor, control = cuts.work[0], cuts.work[1]
-    node_weight = 0.0
-    for w in node.weight:
-        node_weight += w
+    node_weight = cuts.node_weight
     mixed = 0.0 if code == KL else 1.0
     for w in node.weight:
         share = w / node_weight
@@ -240,11 +228,7 @@ def estimate(weight, total, parent, n_reg, inherit_below):
 def best_response_gain(cuts, node, rules, out):
     """Equation (5): the increase of the best arm's expected response."""
     n_reg, inherit_below = rules.n_reg, rules.inherit_below
-    left, right = cuts.work[0], cuts.work[1]
-    node_weight = 0.0
-    for w in node.weight:
-        node_weight += w
-    scale = 1.0 / node_weight
+    left, right, per_weight = cuts.work[0], cuts.work[1], 1.0 / cuts.node_weight
     before, scarce = -math.inf, -math.inf  # the best estimate of all arms, and of those that are scarce everywhere
     for a in range(node.weight.size):
         mean = node.mean[a]
@@ -278,7 +262,7 @@ def best_response_gain(cuts, node, rules, out):
             right[c] = parent if parent > right[c] else right[c]
     for c in range(cuts.first, cuts.last):
         # exactly 0 where both sides inherit, so that such cuts tie and a draw decides between them, not rounding
-        share = cuts.left[c] * scale
+        share = cuts.left[c] * per_weight
         out[c] = share * (left[c] - before) + (1.0 - share) * (right[c] - before)
 
 

@@ -101,7 +101,7 @@ def _scratch(n_arms):
         np.empty((n_arms, CELLS)),
         np.empty((n_arms, CELLS)),
         np.empty(CELLS),
-        np.empty((3, CELLS)),
+        np.empty((2, CELLS)),
         np.empty(CELLS),
         np.empty(CELLS, np.int64),
         np.empty(CELLS),
@@ -139,7 +139,7 @@ def _build_all(codes, stride, features, rows, start, stop, layout, size, cells, 
     n = features.size
     for i in range(np.uint64(base), np.uint64(base + n * size)):
         cells[i] = 0
-    add_rows(codes, stride, features, 0, n, rows, start, stop, layout.n_words, layout.unit, size, cells, base)
+    add_rows(codes, stride, features, 0, n, rows, start, stop, layout.n_words, layout.weight_word, size, cells, base)
 
 
 @inner
@@ -171,7 +171,19 @@ def _find_split(key, codes, stride, table, rows, start, stop, kept, cells, order
             for i in range(batch * size):
                 cells[i] = 0
             add_rows(
-                codes, stride, order, done, done + batch, rows, start, stop, layout.n_words, layout.unit, size, cells, 0
+                codes,
+                stride,
+                order,
+                done,
+                done + batch,
+                rows,
+                start,
+                stop,
+                layout.n_words,
+                layout.weight_word,
+                size,
+                cells,
+                0,
             )
         for j in range(batch):
             f = order[done + j]
@@ -199,10 +211,10 @@ def _slots(n_rows, max_depth):
 def make_room(n_arms, rows, judges, table, rules, layout):
     """Room for one tree, or for several one after the other that are no larger."""
     n, n_features, n_words = rows.index.size, table.n_codes.size, layout.n_words
-    longest = max(n, judges.index.size)
+    longest, row_words = max(n, judges.index.size), 1 if layout.weight_word > 0 else n_words
     n_slots = _slots(n, rules.max_depth) if rules.subtraction else 0
     return Room(
-        Rows(np.empty(longest, np.uint32), np.empty(longest * n_words, np.int64), np.empty(longest, np.uint8)),
+        Rows(np.empty(longest, np.uint32), np.empty(longest * row_words, np.int64), np.empty(longest, np.uint8)),
         np.empty(n_features * min(table.block_rows, n), np.uint8),
         np.empty((4 + n_slots * n_features) * n_arms * CELLS * n_words, np.int64),
         np.arange(n_slots),
@@ -267,8 +279,8 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
     """Grow until no node waits, or until ``growth`` is too short for one more split: then it can be called again."""
     n_arms = root_mean.size
     n_features = table.n_codes.size
-    n_words, unit = layout.n_words, layout.unit
-    row_words = 1 if unit > 0 else n_words
+    n_words, weight_word = layout.n_words, layout.weight_word
+    row_words = 1 if weight_word > 0 else n_words
     size = n_arms * CELLS * n_words
     spare, block, cells, free, order = room.spare, room.block, room.cells, room.free, room.order
     all_features, scratch, node, best = room.all_features, room.scratch, room.node, room.best
@@ -281,8 +293,10 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
         stack[0, _JUDGE_START], stack[0, _JUDGE_STOP] = 0, judges.index.size
         stack[0, _BLOCK], stack[0, _SLOT] = 0, -1
         keys[0] = root_key
-        node_sums(rows, 0, rows.index.size, n_arms, n_words, layout.shift, unit, stack, 0, _SUMS)
-        node_sums(judges, 0, judges.index.size, n_arms, n_words, layout.shift, unit, stack, 0, _SUMS + 2 * n_arms)
+        node_sums(rows, 0, rows.index.size, n_arms, n_words, layout.shift, weight_word, stack, 0, _SUMS)
+        node_sums(
+            judges, 0, judges.index.size, n_arms, n_words, layout.shift, weight_word, stack, 0, _SUMS + 2 * n_arms
+        )
         n_nodes, waiting, n_free = 1, 1, free.size
     while waiting > 0 and n_nodes + 2 <= links.shape[0] and n_sets < sets.shape[0] and waiting + 1 <= stack.shape[0]:
         waiting -= 1
@@ -380,7 +394,16 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
             stack[left_at, _SUMS + a] = best.weight[a]
             stack[left_at, _SUMS + n_arms + a] = best.total[a]
         node_sums(
-            judges, judge_start, judge_border, n_arms, n_words, layout.shift, unit, stack, left_at, _SUMS + 2 * n_arms
+            judges,
+            judge_start,
+            judge_border,
+            n_arms,
+            n_words,
+            layout.shift,
+            weight_word,
+            stack,
+            left_at,
+            _SUMS + 2 * n_arms,
         )
         for k in range(4 * n_arms):
             stack[right_at, _SUMS + k] -= stack[left_at, _SUMS + k]

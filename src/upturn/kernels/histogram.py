@@ -9,7 +9,7 @@ packed
 paired
     two words a cell, (weight, weight * outcome), both fixed-point numbers with one power-of-two scale each. The words
     of a row are neighbours, those of a histogram lie in two planes, so that a scan of the codes reads straight runs.
-    Where all weights are equal, ``unit`` is the word of them all and a row has only the second: less to move about.
+    Where all weights are equal, ``weight_word`` is the word of them all and a row has only the second: less to move about.
 
 Either way sums are exact integers: subtraction is exact, the order of rows is of no consequence, and a tree is the same
 to the last bit however the work was shared out.
@@ -80,7 +80,7 @@ def arm_sums(arm, y, weight, out):
 
 
 @inner
-def add_rows(codes, stride, features, first, last, rows, start, stop, n_words, unit, size, cells, base):
+def add_rows(codes, stride, features, first, last, rows, start, stop, n_words, weight_word, size, cells, base):
     """Add rows ``start:stop`` of the node order to the histograms of ``features[first:last]``, four features a pass.
 
     ``codes[feature * stride + index[i]]`` is the code of the i-th row; the first feature's histogram starts at
@@ -99,7 +99,7 @@ def add_rows(codes, stride, features, first, last, rows, start, stop, n_words, u
         if n_words == 1:
             _packed_four(codes, c0, c1, c2, c3, index, word, arm, begin, end, h0, h1, h2, h3, cells)
         else:
-            _paired_four(codes, c0, c1, c2, c3, index, word, unit, arm, begin, end, h0, h1, h2, h3, cells)
+            _paired_four(codes, c0, c1, c2, c3, index, word, weight_word, arm, begin, end, h0, h1, h2, h3, cells)
         at += 4 * size
         j += 4
     while j < last:
@@ -107,7 +107,7 @@ def add_rows(codes, stride, features, first, last, rows, start, stop, n_words, u
         if n_words == 1:
             _packed_one(codes, c0, index, word, arm, begin, end, h0, cells)
         else:
-            _paired_one(codes, c0, index, word, unit, arm, begin, end, h0, cells)
+            _paired_one(codes, c0, index, word, weight_word, arm, begin, end, h0, cells)
         at += size
         j += 1
 
@@ -131,11 +131,11 @@ def _packed_one(codes, c0, index, word, arm, first, last, h0, cells):
 
 
 @inner
-def _paired_four(codes, c0, c1, c2, c3, index, word, unit, arm, first, last, h0, h1, h2, h3, cells):
-    bare = unit > 0
+def _paired_four(codes, c0, c1, c2, c3, index, word, weight_word, arm, first, last, h0, h1, h2, h3, cells):
+    bare = weight_word > 0
     for i in range(first, last):
         row = np.uint64(index[i])
-        w = unit if bare else word[i + i]
+        w = weight_word if bare else word[i + i]
         v = word[i] if bare else word[i + i + _ONE]
         o = np.uint64(arm[i]) << _NINE
         k0, k1 = h0 + o + np.uint64(codes[c0 + row]), h1 + o + np.uint64(codes[c1 + row])
@@ -151,11 +151,11 @@ def _paired_four(codes, c0, c1, c2, c3, index, word, unit, arm, first, last, h0,
 
 
 @inner
-def _paired_one(codes, c0, index, word, unit, arm, first, last, h0, cells):
-    bare = unit > 0
+def _paired_one(codes, c0, index, word, weight_word, arm, first, last, h0, cells):
+    bare = weight_word > 0
     for i in range(first, last):
         k = h0 + (np.uint64(arm[i]) << _NINE) + np.uint64(codes[c0 + np.uint64(index[i])])
-        cells[k] += unit if bare else word[i + i]
+        cells[k] += weight_word if bare else word[i + i]
         cells[k + _PLANE] += word[i] if bare else word[i + i + _ONE]
 
 
@@ -168,7 +168,7 @@ def subtract(cells, parent, child, length):
 
 
 @inner
-def node_sums(rows, start, stop, n_arms, n_words, shift, unit, out, at, column):
+def node_sums(rows, start, stop, n_arms, n_words, shift, weight_word, out, at, column):
     """Integer sums of rows ``start:stop``: weights of the arms into ``out[at, column:]``, outcomes right after."""
     word, arm = rows.word, rows.arm
     for a in range(2 * n_arms):
@@ -184,14 +184,14 @@ def node_sums(rows, start, stop, n_arms, n_words, shift, unit, out, at, column):
             out[at, column + n_arms + a] = packed & mask
     else:
         for i in range(first, last):
-            out[at, column + arm[i]] += unit if unit > 0 else word[i + i]
-            out[at, column + n_arms + arm[i]] += word[i] if unit > 0 else word[i + i + _ONE]
+            out[at, column + arm[i]] += weight_word if weight_word > 0 else word[i + i]
+            out[at, column + n_arms + arm[i]] += word[i] if weight_word > 0 else word[i + i + _ONE]
 
 
 @kernel(void, U1_out, i8, I8_out, ROWS, i8, i8, i8, I8_out)
-def build(codes, stride, features, rows, n_words, unit, n_arms, cells):
+def build(codes, stride, features, rows, n_words, weight_word, n_arms, cells):
     """Histograms of the listed features over the listed rows."""
     for i in range(cells.size):
         cells[i] = 0
     size = n_arms * CELLS * n_words
-    add_rows(codes, stride, features, 0, features.size, rows, 0, rows.index.size, n_words, unit, size, cells, 0)
+    add_rows(codes, stride, features, 0, features.size, rows, 0, rows.index.size, n_words, weight_word, size, cells, 0)

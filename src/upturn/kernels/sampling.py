@@ -104,10 +104,10 @@ def count_roles(role, value, arm, out):
 
 
 @kernel(i8, U1, u1, U1, I8, i8, i8, U1, U4_out, I8_out, U1_out)
-def gather_rows(role, value, copies, words, n_words, unit, arm, index, word, row_arm):
+def gather_rows(role, value, copies, words, n_words, weight_word, arm, index, word, row_arm):
     """List the rows of a role, ascending, with what the histograms add for them; return how many.
 
-    ``copies`` may be empty (every row once). Without them, rows that come without their weight, ``unit``, stay so.
+    ``copies`` may be empty (every row once). Without them, rows that come without their weight, ``weight_word``, stay so.
     """
     m = 0
     for row in range(role.size):
@@ -115,10 +115,10 @@ def gather_rows(role, value, copies, words, n_words, unit, arm, index, word, row
             times = np.int64(copies[row]) if copies.size > 0 else 1
             index[m] = row
             row_arm[m] = arm[row]
-            if n_words == 1 or (unit > 0 and copies.size == 0):
+            if n_words == 1 or (weight_word > 0 and copies.size == 0):
                 word[m] = words[row] * times
             else:
-                word[2 * m] = (unit if unit > 0 else words[2 * row]) * times
-                word[2 * m + 1] = (words[row] if unit > 0 else words[2 * row + 1]) * times
+                word[2 * m] = (weight_word if weight_word > 0 else words[2 * row]) * times
+                word[2 * m + 1] = (words[row] if weight_word > 0 else words[2 * row + 1]) * times
             m += 1
     return m

@@ -28,8 +28,8 @@ _ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 class Layout(NamedTuple):
     """How a histogram cell is read (see ``histogram``): value = units * integer + origin * weight.
 
-    Units are 1 with one word, the origin is 0 with two. ``unit`` is the first word of every row, if rows have only the
-    second of two; 0 otherwise.
+    Units are 1 with one word, the origin is 0 with two. ``weight_word`` is the first word of every row, if rows have
+    only the second of two; 0 otherwise.
     """
 
     n_words: int
@@ -37,7 +37,7 @@ class Layout(NamedTuple):
     weight_unit: float
     total_unit: float
     origin: float
-    unit: int
+    weight_word: int
 
 
 class Scratch(NamedTuple):
@@ -46,7 +46,7 @@ class Scratch(NamedTuple):
     weight: object  # (arms, 256) running sums
     total: object
     left: object  # (256,) running sums of all arms' weights
-    work: object  # (3, 256)
+    work: object  # (2, 256)
     gain: object  # (256,)
     word: object  # (256,) integers on their way to the sums above
     key: object  # (256,) the effect categories are ordered by
@@ -80,35 +80,37 @@ def scan_feature(key, cells, base, feature, n_codes, categorical, node, rules, l
     node_weight = 0.0
     for w in node.weight:
         node_weight += w
-    rounding = 1e-12 * node_weight  # of sums of weights that are no integers
+    rounding = 1e-15 * node_weight  # of differences of weights that are no integers
     least = rules.alpha * node_weight
     least = (least if least > rules.min_leaf else rules.min_leaf) - rounding
     fewest = rules.min_arm - rounding
+    fewest = fewest if fewest > 0.5 * rules.min_arm else 0.5 * rules.min_arm
     gains, left = scratch.gain, scratch.left
     # Orders of the codes: categorical, by the effect of each arm; numeric, ascending with missing (code 0) first, and
     # if there is any, once more with missing last.
     ways = n_arms - 1 if categorical else (1 if present[0] != 0 else 2)
     for way in range(ways):
+        order = scratch.order
         if categorical:
             _order_by_effect(cells, base, way + 1, m, node, layout, scratch)
+        elif ways == 1:
+            order = present
         else:
-            if ways == 2:
-                for i in range(m - way):
-                    scratch.order[i] = present[i + way]
-                if way == 1:
-                    scratch.order[m - 1] = 0
-        order = present if ways == 1 and not categorical else scratch.order
+            for i in range(m - way):
+                order[i] = present[i + way]
+            if way == 1:
+                order[m - 1] = 0
         _running_sums(cells, base, m, order, layout, scratch)
         first, last = _admissible(left, m, node_weight, least)
         if first >= last:
             continue
-        cuts = Cuts(scratch.weight, scratch.total, left, first // LANES * LANES, _whole_lanes(last), scratch.work)
-        gain(cuts, node, rules, gains)
+        begin, end = first // LANES * LANES, _whole_lanes(last)
+        gain(Cuts(scratch.weight, scratch.total, left, begin, end, node_weight, scratch.work), node, rules, gains)
         if rules.min_arm > 0.0:
             for a in range(n_arms):
-                weight, most = scratch.weight[a], node.weight[a] - fewest
+                weight, whole = scratch.weight[a], node.weight[a]
                 for c in range(first, last):
-                    gains[c] = gains[c] if weight[c] >= fewest and weight[c] <= most else -math.inf
+                    gains[c] = gains[c] if weight[c] >= fewest and whole - weight[c] >= fewest else -math.inf
         highest = _highest(gains, first, last)
         if highest > -math.inf:
             best.place[3] = 1
@@ -211,7 +213,7 @@ def _running_sums(cells, base, m, order, layout, scratch):
 
     They go on, unchanged, to a whole number of lanes.
     """
-    shift, unit, total_unit, origin = layout.shift, layout.weight_unit, layout.total_unit, layout.origin
+    shift, weight_unit, total_unit, origin = layout.shift, layout.weight_unit, layout.total_unit, layout.origin
     mask = (np.int64(1) << shift) - 1
     word, left = scratch.word, scratch.left
     size, whole = np.uint64(m), _whole_lanes(m)
@@ -238,10 +240,10 @@ def _running_sums(cells, base, m, order, layout, scratch):
             for i in range(size):
                 heavy += cells[start + order[i]]
                 running += cells[other + order[i]]
-                weight[i] = heavy * unit
+                weight[i] = heavy * weight_unit
                 total[i] = running * total_unit
             for i in range(size, whole):
-                weight[i] = heavy * unit
+                weight[i] = heavy * weight_unit
                 total[i] = running * total_unit
             for i in range(whole):
                 left[i] += weight[i]

@@ -68,6 +68,8 @@ class TreeModel(UpliftEstimator):
             data = data.take(data.weight > 0.0)
         scale = scale_of(data.y)
         seen = scale.see(data.y)
+        if data.weight is not None:
+            _check_weights(data.weight, seen)
         if not scale.binary and seen.any() and CRITERIA[self.criterion] in NEEDS_RATES:
             raise ValueError(
                 f"criterion={self.criterion!r} compares success rates, and y holds more than two values: use "
@@ -197,6 +199,16 @@ class TreeModel(UpliftEstimator):
         if not is_whole(tree) or not 0 <= tree < self.nodes_.n_trees:
             raise ValueError(f"tree={tree!r}: expected a number from 0 to {self.nodes_.n_trees - 1}")
         return _export.describe(self.nodes_.tree(tree), self.bins_, self._schema, [self.control_, *self.arms_])
+
+
+def _check_weights(weight: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+    """Refuse weights that would leave the range of floats, by themselves or multiplied by the outcome."""
+    least, most, total = float(weight.min()), float(np.abs(y).max()), float(weight.sum())
+    if least < ANY_WEIGHT or total > np.finfo(np.float64).max / max(most, 1.0):
+        raise ValueError(
+            f"sample_weight goes from {least:g} to {weight.max():g}, which is too {'small' if least < ANY_WEIGHT else 'large'} to be "
+            "added up: multiply all weights by one number"
+        )
 
 
 def scale_of(y: NDArray[np.float64]) -> Scale:

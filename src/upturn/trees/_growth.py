@@ -160,7 +160,9 @@ class Soil:
         # a block copies all features, which pays only if a good part of them is looked at
         block_rows = growing.BLOCK_BYTES // n_features if 3 * rules.max_features >= n_features else 0
         table = growing.Table(self.codes.reshape(-1), len(self), self.bins.n_codes, self.bins.categorical, block_rows)
-        layout = self.layout if len(copies) == 0 else self.layout._replace(unit=0)  # copies of a row have a weight each
+        layout = (
+            self.layout if len(copies) == 0 else self.layout._replace(weight_word=0)
+        )  # copies of a row have a weight each
         return _to_nodes(growing.grow(key, 0, self.mean, rows, judges, table, rules, layout), len(self.mean))
 
     def _gather(self, role: NDArray[np.uint8], copies: NDArray[np.uint8], value: np.uint8, *, reordered: bool) -> Rows:
@@ -169,10 +171,10 @@ class Soil:
         if n == len(self) and len(copies) == 0 and not reordered:
             return Rows(np.arange(n, dtype=np.uint32), self.words, self.arm)
         layout = self.layout
-        row_words = 1 if layout.unit > 0 and len(copies) == 0 else layout.n_words
+        row_words = 1 if layout.weight_word > 0 and len(copies) == 0 else layout.n_words
         rows = Rows(np.empty(n, np.uint32), np.empty(n * row_words, np.int64), np.empty(n, np.uint8))
         if n > 0:
-            sampling.gather_rows(role, value, copies, self.words, layout.n_words, layout.unit, self.arm, *rows)
+            sampling.gather_rows(role, value, copies, self.words, layout.n_words, layout.weight_word, self.arm, *rows)
         return rows
 
     def _count(self, role: NDArray[np.uint8], value: np.uint8) -> NDArray[np.int64]:

@@ -197,7 +197,7 @@ class UpliftTree(TreeModel):
         nodes = soil.grow_on(role, copies, rules, seed, 0)
         if self.prune:
             leaf = nodes.apply(soil.bins, data.X[held])[:, 0].astype(np.int64)
-            nodes = prune(nodes, leaf, data.y[held], data.arm[held], data.weights[held])
+            nodes = prune(nodes, leaf, scale.see(data.y[held]), data.arm[held], data.weights[held])
         self._keep(soil, nodes, scale)
 
     def _prepare(self, data: Experiment) -> _Prepared:
