@@ -93,7 +93,8 @@ ROOM = types.NamedTuple((ROWS, U1_out, I8_out, I8_out, I8_out, I8_out, SCRATCH, 
 GROWTH = types.NamedTuple((I4_2_out, F8_2_out, I8_2_out, I8_2_out, U8_out, I8_out), Growth)
 
 
-# Plain loops instead of slice assignments all through: numba compiles those several times faster.
+# Plain loops instead of slice assignments all through, and never more than three assignments in a line, which would make
+# a tuple: numba compiles that several times faster.
 
 
 def _scratch(n_arms):
@@ -282,10 +283,13 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
     n_words, weight_word = layout.n_words, layout.weight_word
     row_words = 1 if weight_word > 0 else n_words
     size = n_arms * CELLS * n_words
-    spare, block, cells, free, order = room.spare, room.block, room.cells, room.free, room.order
-    all_features, scratch, node, best = room.all_features, room.scratch, room.node, room.best
-    links, numbers, sets, stack, keys = growth.links, growth.numbers, growth.sets, growth.stack, growth.keys
-    n_nodes, n_sets, waiting, n_free = growth.counts[0], growth.counts[1], growth.counts[2], growth.counts[3]
+    spare, block, cells = room.spare, room.block, room.cells
+    free, order, all_features = room.free, room.order, room.all_features
+    scratch, node, best = room.scratch, room.node, room.best
+    links, numbers, sets = growth.links, growth.numbers, growth.sets
+    stack, keys = growth.stack, growth.keys
+    n_nodes, n_sets = growth.counts[0], growth.counts[1]
+    waiting, n_free = growth.counts[2], growth.counts[3]
 
     if n_nodes == 0:
         stack[0, _NODE], stack[0, _PARENT], stack[0, _DEPTH] = 0, -1, root_depth
@@ -419,4 +423,5 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
             keys[at] = fold(key, _LEFT if left else _RIGHT)
         waiting += 2
         n_nodes += 2
-    growth.counts[0], growth.counts[1], growth.counts[2], growth.counts[3] = n_nodes, n_sets, waiting, n_free
+    growth.counts[0], growth.counts[1] = n_nodes, n_sets
+    growth.counts[2], growth.counts[3] = waiting, n_free

@@ -43,7 +43,8 @@ _PLANE = np.uint64(CELLS)
 @kernel(void, F8, F8, F8_out)
 def outcome_sums(y, weight, out):
     """Write the sum of the weights, that of weight * |y|, the largest |y|, the largest weight, and 1 if all are whole."""
-    total, heavy, largest, heaviest, whole = 0.0, 0.0, 0.0, 0.0, True
+    total, heavy, whole = 0.0, 0.0, True
+    largest, heaviest = 0.0, 0.0
     for i in range(y.size):
         w, size = weight[i], abs(y[i])
         total += w
@@ -51,7 +52,9 @@ def outcome_sums(y, weight, out):
         largest = size if size > largest else largest
         heaviest = w if w > heaviest else heaviest
         whole &= w == np.floor(w)
-    out[0], out[1], out[2], out[3], out[4] = total, heavy, largest, heaviest, 1.0 if whole else 0.0
+    out[0], out[1] = total, heavy
+    out[2], out[3] = largest, heaviest
+    out[4] = 1.0 if whole else 0.0
 
 
 @kernel(void, F8, F8, b1, f8, f8, I8_out)
@@ -95,7 +98,8 @@ def add_rows(codes, stride, features, first, last, rows, start, stop, n_words, w
     while j + 4 <= last:
         c0, c1 = np.uint64(features[j]) * wide, np.uint64(features[j + 1]) * wide
         c2, c3 = np.uint64(features[j + 2]) * wide, np.uint64(features[j + 3]) * wide
-        h0, h1, h2, h3 = np.uint64(at), np.uint64(at + size), np.uint64(at + 2 * size), np.uint64(at + 3 * size)
+        h0, h1 = np.uint64(at), np.uint64(at + size)
+        h2, h3 = np.uint64(at + 2 * size), np.uint64(at + 3 * size)
         if n_words == 1:
             _packed_four(codes, c0, c1, c2, c3, index, word, arm, begin, end, h0, h1, h2, h3, cells)
         else:

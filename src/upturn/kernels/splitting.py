@@ -92,7 +92,7 @@ def scan_feature(key, cells, base, feature, n_codes, categorical, node, rules, l
     for way in range(ways):
         order = scratch.order
         if categorical:
-            _order_by_effect(cells, base, way + 1, m, node, layout, scratch)
+            _order_by_effect(cells, base, way + 1, m, node.mean, layout, present, order, scratch.key)
         elif ways == 1:
             order = present
         else:
@@ -161,7 +161,7 @@ def _admissible(left, m, node_weight, least):
 @inner
 def _highest(values, first, last):
     """Largest of the values, in four strands: one would wait for itself at every step."""
-    a, b, c, d = -math.inf, -math.inf, -math.inf, -math.inf
+    a = b = c = d = -math.inf
     i = first
     four = np.uint64(4)
     while i + four <= last:
@@ -190,21 +190,21 @@ def read_cell(cells, at, layout):
 
 
 @inner
-def _order_by_effect(cells, base, arm, m, node, layout, scratch):
+def _order_by_effect(cells, base, arm, m, mean, layout, present, order, key):
     """Order the present codes by the effect of ``arm``, each mean shrunk by one row of the node's mean."""
     treated = base + arm * layout.n_words * CELLS
     for i in range(m):
-        code = np.int64(scratch.present[i])
+        code = np.int64(present[i])
         w0, t0 = read_cell(cells, base + code, layout)
         w1, t1 = read_cell(cells, treated + code, layout)
-        effect = (t1 + node.mean[arm]) / (w1 + 1.0) - (t0 + node.mean[0]) / (w0 + 1.0)
+        effect = (t1 + mean[arm]) / (w1 + 1.0) - (t0 + mean[0]) / (w0 + 1.0)
         k = i  # insertion: stable, so equal effects stay in code order
-        while k > 0 and scratch.key[k - 1] > effect:
-            scratch.key[k] = scratch.key[k - 1]
-            scratch.order[k] = scratch.order[k - 1]
+        while k > 0 and key[k - 1] > effect:
+            key[k] = key[k - 1]
+            order[k] = order[k - 1]
             k -= 1
-        scratch.key[k] = effect
-        scratch.order[k] = scratch.present[i]
+        key[k] = effect
+        order[k] = present[i]
 
 
 @inner
@@ -213,7 +213,8 @@ def _running_sums(cells, base, m, order, layout, scratch):
 
     They go on, unchanged, to a whole number of lanes.
     """
-    shift, weight_unit, total_unit, origin = layout.shift, layout.weight_unit, layout.total_unit, layout.origin
+    weight_unit, total_unit = layout.weight_unit, layout.total_unit
+    shift, origin = layout.shift, layout.origin
     mask = (np.int64(1) << shift) - 1
     word, left = scratch.word, scratch.left
     size, whole = np.uint64(m), _whole_lanes(m)
