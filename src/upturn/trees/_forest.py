@@ -39,7 +39,8 @@ class UpliftForest(TreeModel):
         Draw each tree's rows with replacement: a row appears a Poisson number of times. The draw is by row, so it does
         not depend on the order of the data's other rows.
     max_samples : float
-        Mean number of copies in a bootstrap; without one, the share of the rows drawn, by arm.
+        Mean number of copies in a bootstrap; without one, the share of the rows drawn, by arm. Small shares make the trees
+        differ, which their average gains from.
     ci_group_size : int
         With 2 or more, that many consecutive trees share a half-sample of the experiment, and ``predict_interval``
         works. Each tree then draws its rows from the half-sample.
