@@ -152,9 +152,8 @@ def test_one_or_mtry_coordinates_are_drawn(pi, mtry):
     """Algorithm 1, step 2: one coordinate with probability pi, else mtry; of those drawn the best one is split on."""
     rng = np.random.default_rng(0)
     X, arm = rng.uniform(size=(500, 8)), rng.integers(0, 2, 500)
-    y = 0.1 * rng.normal(size=500) + arm * np.sign(
-        X[:, 0] - 0.5
-    )  # the first coordinate is the best wherever it is drawn
+    # the first coordinate is the best wherever it is drawn
+    y = 0.1 * rng.normal(size=500) + arm * np.sign(X[:, 0] - 0.5)
     forest = UCTSForest(800, pi=pi, max_features=mtry, max_depth=1, random_state=0).fit(X, y, arm)
     share = (forest.nodes_.feature[forest.nodes_.first[:-1]] == 0).mean()
     expected = pi / 8 + (1 - pi) * mtry / 8

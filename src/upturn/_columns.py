@@ -30,10 +30,10 @@ def to_numpy(values: Any, name: str) -> NDArray[Any]:
         raise TypeError(f"{name} is a sparse matrix: expected a dense one-dimensional array")
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array, whose mask would be lost: fill it, or drop the masked rows, first")
-    if isinstance(values, np.ndarray):
-        return np.asarray(values)
     array = np.asarray(values)
-    if array.dtype.kind == "U" and array.ndim == 1 and not all(isinstance(value, str) for value in values):
+    if isinstance(values, np.ndarray) or array.dtype.kind != "U" or array.ndim != 1:
+        return array
+    if not all(isinstance(value, str) for value in values):
         return _as_objects(values)  # numpy made text of a 0 or a NaN that stood beside text in a list
     return array
 
@@ -108,7 +108,7 @@ def read_outcome(y: Any, *, missing: bool = False) -> NDArray[np.float64]:
     raw = as_column(to_numpy(y, "y"), "y")
     values = as_floats(raw, "y")
     if raw.dtype.kind in "biu":  # finite, all of them
-        return np.asarray(values)
+        return values
     known = np.where(np.isnan(values), 0.0, values) if missing else values
     check_finite(known, "y", "remove those rows, or decide what their outcome is, before fitting or scoring")
     return values

@@ -11,8 +11,7 @@ from upturn.kernels._jit import kernel, u8
 from upturn.kernels.criteria import CRITERIA, CTS, EUCLIDEAN, Rules, divergence_of_rates
 from upturn.kernels.forest import add_values, find_leaves, group_moments, pack_nodes, twin_codes
 from upturn.kernels.hashing import fold
-from upturn.kernels.histogram import CELLS, Rows, build
-from upturn.kernels.splitting import Layout
+from upturn.kernels.histogram import CELLS, Layout, Rows, build
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +83,7 @@ def test_histograms_are_sums(weighted, n_arms, p):
     given = {"no": None, "alike": 1.5, "yes": weight[index]}[weighted]
     rows, layout = make_rows(index, arm[index], y[index], given)
     cells = np.empty(p * (n_arms + 1) * CELLS * layout.n_words, np.int64)
-    build(codes.reshape(-1).copy(), 60, np.arange(p), rows, layout.n_words, layout.weight_word, n_arms + 1, cells)
+    build(codes.reshape(-1).copy(), 60, np.arange(p), rows, layout, n_arms + 1, cells)
     cells = cells.reshape(p, n_arms + 1, layout.n_words, CELLS)
     weighted = weighted != "no"
     for f in range(p):

@@ -38,8 +38,8 @@ from upturn.kernels._jit import (
 )
 from upturn.kernels.criteria import ANY_WEIGHT, NODE, RULES, Node, estimate
 from upturn.kernels.hashing import draw, fold, uniform
-from upturn.kernels.histogram import CELLS, ROWS, Rows, add_rows, node_sums, subtract
-from upturn.kernels.splitting import BEST, LAYOUT, SCRATCH, Best, Scratch, partition, scan_feature
+from upturn.kernels.histogram import CELLS, LAYOUT, ROWS, Rows, add_rows, node_sums, subtract
+from upturn.kernels.splitting import BEST, SCRATCH, Best, Scratch, partition, scan_feature
 
 # What a node's draws are for; its children's keys are folded from its own.
 _LEFT, _RIGHT, _FEATURES, _ONE_FEATURE, _TIES = (np.uint64(k) for k in (1, 2, 3, 4, 5))
@@ -140,7 +140,7 @@ def _build_all(codes, stride, features, rows, start, stop, layout, size, cells, 
     n = features.size
     for i in range(np.uint64(base), np.uint64(base + n * size)):
         cells[i] = 0
-    add_rows(codes, stride, features, 0, n, rows, start, stop, layout.n_words, layout.weight_word, size, cells, base)
+    add_rows(codes, stride, features, 0, n, rows, start, stop, layout, size, cells, base)
 
 
 @inner
@@ -171,21 +171,7 @@ def _find_split(key, codes, stride, table, rows, start, stop, kept, cells, order
         if kept < 0:
             for i in range(batch * size):
                 cells[i] = 0
-            add_rows(
-                codes,
-                stride,
-                order,
-                done,
-                done + batch,
-                rows,
-                start,
-                stop,
-                layout.n_words,
-                layout.weight_word,
-                size,
-                cells,
-                0,
-            )
+            add_rows(codes, stride, order, done, done + batch, rows, start, stop, layout, size, cells, 0)
         for j in range(batch):
             f = order[done + j]
             base = j * size if kept < 0 else kept + f * size
@@ -236,9 +222,8 @@ def make_room(n_arms, rows, judges, table, rules, layout):
 def grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout):
     """Grow a (sub)tree on ``rows``; honest trees take their values from ``judges``, the others from ``rows``.
 
-    Returns the number of nodes, ``links`` (feature or -1, cut, left child or -1, category set or -1, missing goes left; the right child
-    follows the left one), ``numbers`` (gain, then value, weight and grower's estimate of each arm), the number of
-    category sets and the sets (256 bits each); arrays are longer than that.
+    Returns the number of nodes, their ``links`` and ``numbers`` (see ``Growth``; a right child follows the left one), the
+    number of category sets and the sets; arrays are longer than that.
     """
     n_arms = root_mean.size
     room = make_room(n_arms, rows, judges, table, rules, layout)
@@ -280,9 +265,8 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
     """Grow until no node waits, or until ``growth`` is too short for one more split: then it can be called again."""
     n_arms = root_mean.size
     n_features = table.n_codes.size
-    n_words, weight_word = layout.n_words, layout.weight_word
-    row_words = 1 if weight_word > 0 else n_words
-    size = n_arms * CELLS * n_words
+    row_words = 1 if layout.weight_word > 0 else layout.n_words
+    size = n_arms * CELLS * layout.n_words
     spare, block, cells = room.spare, room.block, room.cells
     free, order, all_features = room.free, room.order, room.all_features
     scratch, node, best = room.scratch, room.node, room.best
@@ -297,10 +281,8 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
         stack[0, _JUDGE_START], stack[0, _JUDGE_STOP] = 0, judges.index.size
         stack[0, _BLOCK], stack[0, _SLOT] = 0, -1
         keys[0] = root_key
-        node_sums(rows, 0, rows.index.size, n_arms, n_words, layout.shift, weight_word, stack, 0, _SUMS)
-        node_sums(
-            judges, 0, judges.index.size, n_arms, n_words, layout.shift, weight_word, stack, 0, _SUMS + 2 * n_arms
-        )
+        node_sums(rows, 0, rows.index.size, n_arms, layout, stack, 0, _SUMS)
+        node_sums(judges, 0, judges.index.size, n_arms, layout, stack, 0, _SUMS + 2 * n_arms)
         n_nodes, waiting, n_free = 1, 1, free.size
     while waiting > 0 and n_nodes + 2 <= links.shape[0] and n_sets < sets.shape[0] and waiting + 1 <= stack.shape[0]:
         waiting -= 1
@@ -397,18 +379,7 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
         for a in range(n_arms):
             stack[left_at, _SUMS + a] = best.weight[a]
             stack[left_at, _SUMS + n_arms + a] = best.total[a]
-        node_sums(
-            judges,
-            judge_start,
-            judge_border,
-            n_arms,
-            n_words,
-            layout.shift,
-            weight_word,
-            stack,
-            left_at,
-            _SUMS + 2 * n_arms,
-        )
+        node_sums(judges, judge_start, judge_border, n_arms, layout, stack, left_at, _SUMS + 2 * n_arms)
         for k in range(4 * n_arms):
             stack[right_at, _SUMS + k] -= stack[left_at, _SUMS + k]
         for which in range(2):

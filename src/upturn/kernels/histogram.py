@@ -33,7 +33,23 @@ class Rows(NamedTuple):
     arm: object
 
 
+class Layout(NamedTuple):
+    """How a histogram cell is read: value = units * integer + origin * weight.
+
+    Units are 1 with one word, the origin is 0 with two. ``weight_word`` is the first word of every row, if rows have
+    only the second of two; 0 otherwise.
+    """
+
+    n_words: int
+    shift: int
+    weight_unit: float
+    total_unit: float
+    origin: float
+    weight_word: int
+
+
 ROWS = types.NamedTuple((U4_out, I8_out, U1_out), Rows)
+LAYOUT = types.NamedTuple((i8, i8, f8, f8, f8, i8), Layout)
 CELLS = 256  # codes of a feature
 _ONE = np.uint64(1)
 _BYTE, _NINE = np.uint64(8), np.uint64(9)
@@ -83,7 +99,7 @@ def arm_sums(arm, y, weight, out):
 
 
 @inner
-def add_rows(codes, stride, features, first, last, rows, start, stop, n_words, weight_word, size, cells, base):
+def add_rows(codes, stride, features, first, last, rows, start, stop, layout, size, cells, base):
     """Add rows ``start:stop`` of the node order to the histograms of ``features[first:last]``, four features a pass.
 
     ``codes[feature * stride + index[i]]`` is the code of the i-th row; the first feature's histogram starts at
@@ -91,6 +107,7 @@ def add_rows(codes, stride, features, first, last, rows, start, stop, n_words, w
     loops.
     """
     index, word, arm = rows.index, rows.word, rows.arm
+    n_words, weight_word = layout.n_words, layout.weight_word
     begin, end = np.uint64(start), np.uint64(stop)
     wide = np.uint64(stride)
     at = base
@@ -172,19 +189,19 @@ def subtract(cells, parent, child, length):
 
 
 @inner
-def node_sums(rows, start, stop, n_arms, n_words, shift, weight_word, out, at, column):
+def node_sums(rows, start, stop, n_arms, layout, out, at, column):
     """Integer sums of rows ``start:stop``: weights of the arms into ``out[at, column:]``, outcomes right after."""
-    word, arm = rows.word, rows.arm
+    word, arm, weight_word = rows.word, rows.arm, layout.weight_word
     for a in range(2 * n_arms):
         out[at, column + a] = 0
     first, last = np.uint64(start), np.uint64(stop)
-    if n_words == 1:
+    if layout.n_words == 1:
         for i in range(first, last):
             out[at, column + arm[i]] += word[i]
-        mask = (np.int64(1) << shift) - 1
+        mask = (np.int64(1) << layout.shift) - 1
         for a in range(n_arms):
             packed = out[at, column + a]
-            out[at, column + a] = packed >> shift
+            out[at, column + a] = packed >> layout.shift
             out[at, column + n_arms + a] = packed & mask
     else:
         for i in range(first, last):
@@ -192,10 +209,10 @@ def node_sums(rows, start, stop, n_arms, n_words, shift, weight_word, out, at, c
             out[at, column + n_arms + arm[i]] += word[i] if weight_word > 0 else word[i + i + _ONE]
 
 
-@kernel(void, U1_out, i8, I8_out, ROWS, i8, i8, i8, I8_out)
-def build(codes, stride, features, rows, n_words, weight_word, n_arms, cells):
+@kernel(void, U1_out, i8, I8_out, ROWS, LAYOUT, i8, I8_out)
+def build(codes, stride, features, rows, layout, n_arms, cells):
     """Histograms of the listed features over the listed rows."""
     for i in range(cells.size):
         cells[i] = 0
-    size = n_arms * CELLS * n_words
-    add_rows(codes, stride, features, 0, features.size, rows, 0, rows.index.size, n_words, weight_word, size, cells, 0)
+    size = n_arms * CELLS * layout.n_words
+    add_rows(codes, stride, features, 0, features.size, rows, 0, rows.index.size, layout, size, cells, 0)

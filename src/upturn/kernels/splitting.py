@@ -17,27 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from upturn.kernels._jit import F8_2_out, F8_out, I8_out, U1_out, U8_out, f8, i8, inner
+from upturn.kernels._jit import F8_2_out, F8_out, I8_out, U1_out, U8_out, inner
 from upturn.kernels.criteria import LANES, Cuts, gain
 from upturn.kernels.hashing import draw, uniform
 from upturn.kernels.histogram import CELLS
 
 _ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
-
-
-class Layout(NamedTuple):
-    """How a histogram cell is read (see ``histogram``): value = units * integer + origin * weight.
-
-    Units are 1 with one word, the origin is 0 with two. ``weight_word`` is the first word of every row, if rows have
-    only the second of two; 0 otherwise.
-    """
-
-    n_words: int
-    shift: int
-    weight_unit: float
-    total_unit: float
-    origin: float
-    weight_word: int
 
 
 class Scratch(NamedTuple):
@@ -64,7 +49,6 @@ class Best(NamedTuple):
     total: object
 
 
-LAYOUT = types.NamedTuple((i8, i8, f8, f8, f8, i8), Layout)
 SCRATCH = types.NamedTuple((F8_2_out, F8_2_out, F8_out, F8_2_out, F8_out, I8_out, F8_out, U8_out, U8_out), Scratch)
 BEST = types.NamedTuple((F8_out, I8_out, U1_out, I8_out, I8_out), Best)
 

@@ -142,12 +142,6 @@ class UpliftForest(TreeModel):
         self.verbose = verbose
         self.control = control
 
-    # Parameters that a preset (CTSForest, UCTSForest) may fix: what its trees see then.
-    bootstrap: bool = False
-    max_samples: float = 1.0
-    ci_group_size: int = 1
-    oob: bool = False
-
     def _fit(self, data: Experiment) -> None:
         soil, scale = self._soil(data)
         seed = make_seed(self.random_state)
@@ -209,7 +203,7 @@ class UpliftForest(TreeModel):
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf each row falls in, tree by tree: node numbers of shape (n, n_estimators)."""
-        matrix = self._encode(X)
+        matrix = self._encode(X)  # first: it says so if there is nothing fitted yet
         return self.nodes_.apply(self.bins_, matrix, self.n_jobs)
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from upturn.kernels import growing, sampling
 from upturn.kernels.criteria import Rules
-from upturn.kernels.histogram import CELLS, Rows, arm_sums
+from upturn.kernels.histogram import CELLS, Layout, Rows, arm_sums
 from upturn.kernels.sampling import ESTIMATE, GROW, HALF, HONEST, IN, NODE, ROWS
-from upturn.kernels.splitting import Layout
 from upturn.trees._bins import Bins, Codes
 from upturn.trees._nodes import Nodes
 from upturn.trees._words import encode_outcome

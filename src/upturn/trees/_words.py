@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn.kernels.histogram import outcome_sums, write_pairs
-from upturn.kernels.splitting import Layout
+from upturn.kernels.histogram import Layout, outcome_sums, write_pairs
 
 _TOP_BIT = 57  # sums stay below 2^57; the bits above are for the copies of a bootstrap (at most 15)
 _MOST_ROWS = 2.0**32  # more than that, whole weights cannot stand for repeated rows
