@@ -13,7 +13,7 @@ from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
 from upturn.trees._bins import Bins
 from upturn.trees._forest import debiased_variance
 from upturn.trees._nodes import Nodes
-from upturn.trees._words import encode_outcome
+from upturn.trees._outcome import encode_outcome
 
 MODELS = {
     "tree": lambda **more: UpliftTree(random_state=0, **more),

@@ -14,6 +14,8 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from upturn._arrays import Floats
+
 
 def to_numpy(values: Any, name: str) -> NDArray[Any]:
     """A column or table of any library as a numpy array; ``name`` is what an error calls it."""
@@ -44,7 +46,7 @@ def _as_objects(values: Sequence[Any]) -> NDArray[Any]:
     return array
 
 
-def as_floats(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+def as_floats(values: NDArray[Any], name: str) -> Floats:
     """The values as C-contiguous float64, NaN where one is missing."""
     if values.dtype.names:
         raise ValueError(f"{name} is a structured array with fields {values.dtype.names}: make it with upturn.pack")
@@ -93,7 +95,7 @@ def as_column(values: NDArray[Any], name: str) -> NDArray[Any]:
     return values
 
 
-def check_finite(values: NDArray[np.float64], name: str, advice: str) -> None:
+def check_finite(values: Floats, name: str, advice: str) -> None:
     """Refuse NaN and infinite values, saying where the first one is."""
     finite = np.isfinite(values)
     if finite.all():
@@ -103,7 +105,7 @@ def check_finite(values: NDArray[np.float64], name: str, advice: str) -> None:
     raise ValueError(f"{name} holds {np.sum(~finite)} {kind} value(s), the first at row {rows[0]}: {advice}")
 
 
-def read_outcome(y: Any, *, missing: bool = False) -> NDArray[np.float64]:
+def read_outcome(y: Any, *, missing: bool = False) -> Floats:
     """Outcomes as floats; with ``missing``, NaN stands where there is none, which is refused otherwise."""
     raw = as_column(to_numpy(y, "y"), "y")
     values = as_floats(raw, "y")
@@ -114,7 +116,7 @@ def read_outcome(y: Any, *, missing: bool = False) -> NDArray[np.float64]:
     return values
 
 
-def read_weight(sample_weight: Any) -> NDArray[np.float64]:
+def read_weight(sample_weight: Any) -> Floats:
     """Weights as floats, none of them negative."""
     values = as_floats(as_column(to_numpy(sample_weight, "sample_weight"), "sample_weight"), "sample_weight")
     check_finite(values, "sample_weight", "every weight must be a finite number; 0 leaves a row out")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from upturn._table import Matrix, Schema
+from upturn._arrays import Floats, Ints
+from upturn._table import Schema
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,14 @@ class LinearEncoder:
     fill, mean, scale : float arrays of shape (q,)
     """
 
-    source: NDArray[np.int64]
-    level: NDArray[np.int64]
-    fill: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    source: Ints
+    level: Ints
+    fill: Floats
+    mean: Floats
+    scale: Floats
 
     @classmethod
-    def fit(
-        cls, X: Matrix, schema: Schema, weight: NDArray[np.float64] | None = None, *, standardize: bool = True
-    ) -> LinearEncoder:
+    def fit(cls, X: Floats, schema: Schema, weight: Floats | None = None, *, standardize: bool = True) -> LinearEncoder:
         """Learn the means and scales of a table's columns."""
         source, level = [], []
         for j, levels in enumerate(schema.levels):
@@ -65,7 +63,7 @@ class LinearEncoder:
             encoder.mean[:], encoder.scale[:] = mean, np.where(constant, 1.0, spread)
         return encoder
 
-    def transform(self, X: Matrix) -> Matrix:
+    def transform(self, X: Floats) -> Floats:
         """The encoded matrix, C-contiguous."""
         columns = X[:, self.source]
         numeric = self.level < 0

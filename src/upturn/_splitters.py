@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import BaseCrossValidator, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from upturn._arrays import Indices
 from upturn._target import Target, is_packed, read_target
 
 Stratify = Literal["arm-outcome", "arm"]
-Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+Split = tuple[Indices, Indices]
 
 _MOST_VALUES = 10  # an outcome with more distinct values than this is real-valued and is cut at its deciles
 
 
-def _strata(target: Target, stratify: Stratify, smallest: int, what: str) -> NDArray[np.intp]:
+def _strata(target: Target, stratify: Stratify, smallest: int, what: str) -> Indices:
     """A stratum per row: the arm, or the arm and the outcome. Every stratum has at least ``smallest`` rows."""
     if stratify not in ("arm-outcome", "arm"):
         raise ValueError(f"stratify={stratify!r}: expected 'arm-outcome' or 'arm'")

@@ -17,10 +17,9 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from upturn._arrays import Bools, Floats
 from upturn._columns import as_number, is_missing
 from upturn._target import Label, plain_label, sort_labels
-
-Matrix = NDArray[np.float64]
 
 _LEVEL = (bool, int, float, str, np.bool_, np.integer, np.floating)  # what a level of a categorical column may be
 
@@ -42,7 +41,7 @@ class Schema:
         return len(self.names)
 
     @property
-    def categorical(self) -> NDArray[np.bool_]:
+    def categorical(self) -> Bools:
         """Mask of the categorical columns."""
         return np.array([levels is not None for levels in self.levels], dtype=bool)
 
@@ -73,7 +72,7 @@ class Schema:
         return cls(tuple(names), named, tuple(None if level is None else tuple(level) for level in levels))
 
 
-def read_table(X: Any) -> tuple[Matrix, Schema]:
+def read_table(X: Any) -> tuple[Floats, Schema]:
     """Read a table for the first time, at fit."""
     columns, names, named = _read_columns(X)
     if columns is None:
@@ -87,7 +86,7 @@ def read_table(X: Any) -> tuple[Matrix, Schema]:
     return _encode_columns(columns, schema), schema
 
 
-def conform_table(X: Any, schema: Schema, model: str) -> Matrix:
+def conform_table(X: Any, schema: Schema, model: str) -> Floats:
     """Read a table again, at predict: the columns must be those of ``schema``, in any order when they are named."""
     columns, names, named = _read_columns(X)
     if schema.named and named:
@@ -264,7 +263,7 @@ def _frame_column(series: Any, name: str) -> _Column:
     return _Column(values, text)
 
 
-def _encode_columns(columns: list[_Column], schema: Schema) -> Matrix:
+def _encode_columns(columns: list[_Column], schema: Schema) -> Floats:
     matrix = np.empty((len(columns[0].values), len(columns)), dtype=np.float64)
     for j, (column, name, levels) in enumerate(zip(columns, schema.names, schema.levels, strict=True)):
         matrix[:, j] = _numbers(column.values, name) if levels is None else _codes(column.values, levels, name)
@@ -295,7 +294,7 @@ class _Codes(dict[Any, float]):
         return np.nan
 
 
-def _codes(values: NDArray[Any], levels: Sequence[Label], name: str) -> NDArray[np.float64]:
+def _codes(values: NDArray[Any], levels: Sequence[Label], name: str) -> Floats:
     table = _Codes({level: float(code) for code, level in enumerate(levels)})
     try:
         codes = np.fromiter(map(table.__getitem__, values.tolist()), np.float64, len(values))
@@ -323,7 +322,7 @@ def _unseen(lost: list[Any], n: int, levels: Sequence[Label], name: str) -> None
     )
 
 
-def _numbers(column: NDArray[Any], name: str) -> NDArray[np.float64]:
+def _numbers(column: NDArray[Any], name: str) -> Floats:
     if column.dtype.kind != "O":
         return np.asarray(column, dtype=np.float64)
     numbers = np.empty(len(column))
@@ -343,13 +342,13 @@ def _numbers(column: NDArray[Any], name: str) -> NDArray[np.float64]:
     return numbers
 
 
-def _to_matrix(array: NDArray[Any], schema: Schema) -> Matrix:
+def _to_matrix(array: NDArray[Any], schema: Schema) -> Floats:
     matrix = np.ascontiguousarray(array, dtype=np.float64)
     _reject_infinite(matrix, schema)
     return matrix
 
 
-def _reject_infinite(matrix: Matrix, schema: Schema) -> None:
+def _reject_infinite(matrix: Floats, schema: Schema) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         total = matrix.sum()  # one pass in the common case; a sum can also overflow, so look closer if it is not finite
     if np.isfinite(total):

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from upturn._arrays import Bools, Floats
 from upturn._columns import (
     as_column,
     as_floats,
@@ -38,9 +39,9 @@ class Target:
     ``arm`` is 0 for control and 1 … K for ``arms[0]`` … ``arms[K - 1]``.
     """
 
-    y: NDArray[np.float64]
+    y: Floats
     arm: NDArray[np.uint8]
-    weight: NDArray[np.float64] | None
+    weight: Floats | None
     control: Label
     arms: list[Label]
 
@@ -165,7 +166,7 @@ def read_target(
     return Target(values, arm, weight, control, arms)
 
 
-def read_score(score: Any, n: int, n_arms: int) -> NDArray[np.float64]:
+def read_score(score: Any, n: int, n_arms: int) -> Floats:
     """Check uplift scores and return them as a matrix with one column per treatment arm."""
     values = as_floats(to_numpy(score, "score"), "score")
     check_finite(values, "score", "every row needs a finite score; look at the model that made it")
@@ -318,7 +319,7 @@ def _check_known(labels: list[Label], control: Label, arms: list[Label]) -> None
         )
 
 
-def _check_arm_weights(weight: NDArray[np.float64], arm: NDArray[np.uint8], labels: list[Label]) -> None:
+def _check_arm_weights(weight: Floats, arm: NDArray[np.uint8], labels: list[Label]) -> None:
     totals = np.bincount(arm, weights=weight, minlength=len(labels))
     empty = [labels[j] for j in np.flatnonzero(totals <= 0)]
     if empty:
@@ -327,9 +328,9 @@ def _check_arm_weights(weight: NDArray[np.float64], arm: NDArray[np.uint8], labe
         )
 
 
-def _as_binary(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _as_binary(values: Floats) -> Floats:
     low, high = values.min(), values.max()
-    success: NDArray[np.bool_] = values == high
+    success: Bools = values == high
     if low == high:
         raise ValueError(f"y has one value only, {low:g} (1 class): this model learns from two, such as 0 and 1")
     if not (success | (values == low)).all():

@@ -26,7 +26,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from upturn import persist
-from upturn._table import Matrix, Schema, conform_table, read_table
+from upturn._arrays import Floats, Indices
+from upturn._table import Schema, conform_table, read_table
 from upturn._target import Label, Outcome, Target, decode, read_target
 from upturn.metrics._areas import mean_area
 
@@ -55,16 +56,16 @@ class Experiment:
         What control and the arms are called, for messages; empty where nobody knows.
     """
 
-    X: Matrix
-    y: NDArray[np.float64]
+    X: Floats
+    y: Floats
     arm: NDArray[np.uint8]
-    weight: NDArray[np.float64] | None
+    weight: Floats | None
     schema: Schema
     n_arms: int
     labels: tuple[Label, ...] = ()
 
     @classmethod
-    def of(cls, X: Matrix, schema: Schema, target: Target) -> Experiment:
+    def of(cls, X: Floats, schema: Schema, target: Target) -> Experiment:
         """Features and target of the same rows."""
         _same_rows(X, target)
         return cls(X, target.y, target.arm, target.weight, schema, target.n_arms, tuple(target.labels))
@@ -78,7 +79,7 @@ class Experiment:
         return len(self.y)
 
     @property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> Floats:
         """The weights, ones when there are none."""
         return np.ones(len(self.y)) if self.weight is None else self.weight
 
@@ -159,7 +160,7 @@ class Gated(BaseEstimator):  # type: ignore[misc]
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _encode(self, X: Any) -> Matrix:
+    def _encode(self, X: Any) -> Floats:
         """Gate the features of a fitted model."""
         check_is_fitted(self)
         return conform_table(X, self._schema, type(self).__name__)
@@ -220,7 +221,7 @@ class UpliftEstimator(Gated):
 
     __metadata_request__score = _ROUTED
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Floats:
         """Predicted uplift: what treatment adds to the outcome, row by row.
 
         Parameters
@@ -236,9 +237,9 @@ class UpliftEstimator(Gated):
         return scores[:, 0] if len(self.arms_) == 1 else scores
 
     @available_if(_estimates_responses)  # type: ignore[untyped-decorator]
-    def predict_response(self, X: Any) -> NDArray[np.float64]:
+    def predict_response(self, X: Any) -> Floats:
         """Expected outcome under control and under every arm: an array of shape (n, 1 + K), control first."""
-        response: NDArray[np.float64] = self._predict_response(self._encode(X))
+        response: Floats = self._predict_response(self._encode(X))
         return response
 
     def recommend(self, X: Any) -> NDArray[Any]:
@@ -261,17 +262,17 @@ class UpliftEstimator(Gated):
         Parameters are those of ``fit``; every arm of the fit must have rows.
         """
         check_is_fitted(self)
-        matrix, target = self._judged(X, y, treatment, sample_weight)
+        matrix, target = self._gate_experiment(X, y, treatment, sample_weight)
         return mean_area(target, self._predict(matrix))
 
-    def _judged(self, X: Any, y: Any, treatment: Any, sample_weight: Any) -> tuple[Matrix, Target]:
+    def _gate_experiment(self, X: Any, y: Any, treatment: Any, sample_weight: Any) -> tuple[Floats, Target]:
         """Gate an experiment that a fitted model is judged by."""
         target = read_target(y, treatment, sample_weight, known=(self.control_, self.arms_))
         matrix = self._encode(X)
         _same_rows(matrix, target)
         return matrix, target
 
-    def _predict(self, X: Matrix) -> NDArray[np.float64]:
+    def _predict(self, X: Floats) -> Floats:
         raise TypeError(f"{type(self).__name__} does not say how to predict")
 
     # An ensemble fits many members to one experiment that differ only in their weights. A model that can share work
@@ -281,15 +282,15 @@ class UpliftEstimator(Gated):
         """What every fit to these rows shares."""
         return data
 
-    def _fit_prepared(self, prepared: Any, weight: NDArray[np.float64]) -> None:
+    def _fit_prepared(self, prepared: Any, weight: Floats) -> None:
         """Fit to prepared rows under other weights."""
         self._fit(replace(prepared, weight=weight))
 
-    def _recommend_prepared(self, prepared: Any) -> NDArray[np.intp]:
+    def _recommend_prepared(self, prepared: Any) -> Indices:
         """The model's decisions on the prepared rows."""
         return self._recommend(prepared.X)
 
-    def _recommend(self, X: Matrix) -> NDArray[np.intp]:
+    def _recommend(self, X: Floats) -> Indices:
         scores = self._predict(X)
         best = scores.argmax(axis=1)
         return np.where(scores[np.arange(len(X)), best] > 0, best + 1, 0)
@@ -301,7 +302,7 @@ class UpliftEstimator(Gated):
         return tags
 
 
-def _same_rows(matrix: Matrix, target: Target) -> None:
+def _same_rows(matrix: Floats, target: Target) -> None:
     if len(matrix) != len(target.y):
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {len(matrix)}, y has {len(target.y)}; each row "

@@ -59,17 +59,15 @@ def rules(**changes):
     return basic._replace(**changes)
 
 
-def grow(
-    codes, rows, layout, rule, n_arms, judges=None, key=1, depth=0, mean=None, categorical=None, n_codes=6, block=0
-):
+def grow(codes, rows, layout, rule, n_arms, held=None, key=1, depth=0, mean=None, categorical=None, n_codes=6, block=0):
     p = len(codes)
     none = Rows(np.empty(0, np.uint32), np.empty(0, np.int64), np.empty(0, np.uint8))
     flags = np.zeros(p, np.uint8) if categorical is None else np.array(categorical, np.uint8)
-    table = growing.Table(codes.reshape(-1).copy(), codes.shape[1], np.full(p, n_codes, np.int32), flags, block)
+    table = growing.Binned(codes.reshape(-1).copy(), codes.shape[1], np.full(p, n_codes, np.int32), flags, block)
     copy = Rows(*(array.copy() for array in rows))
-    judges = none if judges is None else Rows(*(array.copy() for array in judges))
+    held = none if held is None else Rows(*(array.copy() for array in held))
     mean = np.zeros(n_arms + 1) if mean is None else mean
-    n, links, numbers, n_sets, sets = growing.grow(np.uint64(key), depth, mean, copy, judges, table, rule, layout)
+    n, links, numbers, n_sets, sets = growing.grow(np.uint64(key), depth, mean, copy, held, table, rule, layout)
     return links[:n], numbers[:n], sets[:n_sets]
 
 
@@ -220,18 +218,18 @@ def test_a_subtree_can_be_grown_on_its_own():
         assert compared == len(again) > 3
 
 
-def test_honest_values_come_from_the_judges():
+def test_honest_values_come_from_the_rows_held_out():
     codes, arm, y = experiment(120, 3, 1, seed=7)
-    growers, judges = np.arange(0, 120, 2), np.arange(1, 120, 2)
+    growers, held = np.arange(0, 120, 2), np.arange(1, 120, 2)
     rows, layout = make_rows(growers, arm[growers], y[growers])
-    others, _ = make_rows(judges, arm[judges], y[judges])
-    links, numbers, sets = grow(codes, rows, layout, rules(honest=True), 1, judges=others)
-    leaf = leaf_finder(links, sets)(codes.T[judges])
+    others, _ = make_rows(held, arm[held], y[held])
+    links, numbers, sets = grow(codes, rows, layout, rules(honest=True), 1, held=others)
+    leaf = leaf_finder(links, sets)(codes.T[held])
     below = naive._leaves_below(links[:, growing.LEFT_CHILD])
     parent = {links[i, growing.LEFT_CHILD] + side: i for i in range(len(links)) for side in (0, 1)}
     for node in range(len(links)):
         for a in (0, 1):
-            here = [i for i, at in zip(judges, leaf, strict=True) if at in below[node] and arm[i] == a]
+            here = [i for i, at in zip(held, leaf, strict=True) if at in below[node] and arm[i] == a]
             expected = np.mean(y[here]) if here else numbers[parent[node], 1 + a]
             np.testing.assert_allclose(numbers[node, 1 + a], expected)
             assert numbers[node, 3 + a] == len(here)

@@ -1,6 +1,6 @@
 """`upturn.check`: is this experiment sound?"""
 
-from ._examine import check
-from ._report import CheckReport, Finding
+from upturn._check._examine import check
+from upturn._check._report import CheckReport, Finding
 
 __all__ = ["CheckReport", "Finding", "check"]

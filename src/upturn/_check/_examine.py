@@ -8,16 +8,15 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 
+from upturn._arrays import Floats
+from upturn._check import _statistics as statistics
+from upturn._check._experiment import Experiment
+from upturn._check._models import heterogeneity, tell_apart
+from upturn._check._report import ArmRow, CheckReport, FeatureRow, Finding, p_text
 from upturn._columns import read_outcome
-from upturn._run import make_seed
+from upturn._seeds import make_seed
 from upturn._table import read_table
 from upturn._target import Label, is_packed, read_target, unpack
-
-from . import _statistics as statistics
-from ._experiment import Experiment
-from ._models import heterogeneity, tell_apart
-from ._report import ArmRow, CheckReport, FeatureRow, Finding, p_text
-from ._statistics import Floats
 
 _FEWEST = 10  # outcomes an arm must have for the checks to mean anything
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from upturn._arrays import Bools, Floats, Indices
 from upturn._table import Schema
 from upturn._target import Label
-
-from ._statistics import Bools, Floats
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Experiment:
     seed: int
 
     @property
-    def pairs(self) -> list[tuple[int, NDArray[np.intp], Bools]]:
+    def pairs(self) -> list[tuple[int, Indices, Bools]]:
         """For each arm: its number, the rows of it and of control, and which of these are the arm's."""
         out = []
         for k in range(1, len(self.labels)):

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from upturn._arrays import Bools, Floats, Indices
+from upturn._check import _statistics as statistics
+from upturn._check._experiment import Experiment
+from upturn._check._report import Finding, p_text
 from upturn._encode import LinearEncoder
-
-from . import _statistics as statistics
-from ._experiment import Experiment
-from ._report import Finding, p_text
-from ._statistics import Bools, Floats
 
 MOST_ROWS = 100_000  # of an arm and control that the models see
 LEAST_ROWS = 50  # in every arm; with fewer no model is fitted
 _POWER = 2.8016  # z(.975) + z(.8): a two-sided test at 5% finds a true value of 2.8 standard errors with 80% power
 
 
-def _halves(rng: np.random.Generator, treated: Bools) -> NDArray[np.bool_]:
+def _halves(rng: np.random.Generator, treated: Bools) -> Bools:
     """Return a random half of the rows, half of either group in it."""
     half = np.zeros(len(treated), dtype=bool)
     for group in (treated, ~treated):
@@ -26,7 +24,7 @@ def _halves(rng: np.random.Generator, treated: Bools) -> NDArray[np.bool_]:
     return half
 
 
-def _thinned(rng: np.random.Generator, rows: NDArray[np.intp], treated: Bools) -> tuple[NDArray[np.intp], Bools]:
+def _thinned(rng: np.random.Generator, rows: Indices, treated: Bools) -> tuple[Indices, Bools]:
     if len(rows) <= MOST_ROWS:
         return rows, treated
     keep = np.sort(rng.permutation(len(rows))[:MOST_ROWS])
@@ -63,7 +61,7 @@ def tell_apart(data: Experiment, limit: float) -> Finding:
     )
 
 
-def _area(data: Experiment, rows: NDArray[np.intp], treated: Bools, fit: Bools) -> tuple[float, float]:
+def _area(data: Experiment, rows: Indices, treated: Bools, fit: Bools) -> tuple[float, float]:
     """Return area and p-value, on the rows not in ``fit``, of a model of who is treated made with those in it."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 

@@ -9,18 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import ndtr
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from upturn._arrays import Bools, Floats, Ints
 
 _ENOUGH = 50.0  # expected rows in every cell from which the normal tail is close enough
 _FEW = 25  # a numeric column with fewer values besides its commonest one is judged as "is it the commonest?"
 
 
-def share_pvalue(counts: NDArray[np.int64], shares: Floats) -> float:
+def share_pvalue(counts: Ints, shares: Floats) -> float:
     """P-value of group sizes against intended shares: exact for two groups of moderate size, else chi-square."""
     total = int(counts.sum())
     if len(counts) == 2 and total < 10_000:

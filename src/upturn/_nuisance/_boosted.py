@@ -16,7 +16,8 @@ from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import ThreadpoolController
 
-from upturn._table import Matrix, Schema
+from upturn._arrays import Bools, Floats, Ints
+from upturn._table import Schema
 from upturn.kernels.additive import add_trees
 
 # Outcomes: shallow trees, so that the difference of two models is not mostly noise. Effects of single rows are nearly all
@@ -48,21 +49,21 @@ class BoostedTrees:
 
     baseline: float
     logit: bool
-    roots: NDArray[np.int64]
+    roots: Ints
     feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
+    threshold: Floats
     left: NDArray[np.int32]
     right: NDArray[np.int32]
-    missing: NDArray[np.bool_]
-    start: NDArray[np.int64]
+    missing: Bools
+    start: Ints
     sides: NDArray[np.uint8]
 
     @classmethod
     def fit(
         cls,
-        X: Matrix,
+        X: Floats,
         y: NDArray[Any],
-        weight: NDArray[np.float64] | None,
+        weight: Floats | None,
         schema: Schema,
         *,
         classify: bool,
@@ -122,7 +123,7 @@ class BoostedTrees:
             **arrays,
         )
 
-    def predict(self, X: Matrix) -> NDArray[np.float64]:
+    def predict(self, X: Floats) -> Floats:
         """The probability of 1, or the expected number."""
         total = np.full(len(X), self.baseline)
         add_trees(
@@ -187,10 +188,10 @@ def _threads() -> ThreadpoolController:
 class _Codes:
     """How the levels of a column are numbered for scikit-learn: ``code[level]``, -1 for a level without rows."""
 
-    code: NDArray[np.int64]
+    code: Ints
 
     @classmethod
-    def of(cls, column: NDArray[np.float64], levels: tuple[Any, ...] | None) -> _Codes | None:
+    def of(cls, column: Floats, levels: tuple[Any, ...] | None) -> _Codes | None:
         if levels is None:
             return None
         counts = np.bincount(column[~np.isnan(column)].astype(np.int64), minlength=len(levels))
@@ -204,7 +205,7 @@ class _Codes:
             code[np.sort(frequent)] = np.arange(_MOST_LEVELS - 1)
         return cls(code)
 
-    def apply(self, column: NDArray[np.float64]) -> NDArray[np.float64]:
+    def apply(self, column: Floats) -> Floats:
         known = ~np.isnan(column)
         codes = np.full(len(column), np.nan)
         codes[known] = self.code[column[known].astype(np.int64)]

@@ -6,16 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from upturn._arrays import Floats, Indices
 from upturn._nuisance._member import fit_response
-from upturn._run import run_parallel
+from upturn._parallel import run_parallel
 from upturn._splitters import UpliftKFold
-from upturn._table import Matrix
 from upturn.base import Experiment
 
-Rows = NDArray[np.intp]
-Predictor = Callable[[Matrix], NDArray[np.float64]]
+Predictor = Callable[[Floats], Floats]
 
 
 def seed_of(seed: np.uint64, *what: int) -> int:
@@ -23,7 +21,7 @@ def seed_of(seed: np.uint64, *what: int) -> int:
     return int(np.random.SeedSequence([int(seed), *what]).generate_state(1)[0])
 
 
-def make_folds(data: Experiment, cv: Any, seed: np.uint64) -> list[tuple[Rows, Rows]]:
+def make_folds(data: Experiment, cv: Any, seed: np.uint64) -> list[tuple[Indices, Indices]]:
     """Splits (train, test) whose test parts share out the rows, every arm in every train part.
 
     ``cv`` is a number of folds, a splitter, or a list of splits.
@@ -52,12 +50,12 @@ def rows_that_count(data: Experiment, cv: Any) -> Experiment:
 
 
 def crossfit(
-    folds: list[tuple[Rows, Rows]],
-    fit: Callable[[int, Rows], Predictor],
-    X: Matrix,
+    folds: list[tuple[Indices, Indices]],
+    fit: Callable[[int, Indices], Predictor],
+    X: Floats,
     n_columns: int,
     n_jobs: int | None = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Predictions of every row by the model of the fold it is not trained in.
 
     ``fit(fold, rows)`` trains on some rows and returns a function from a matrix to ``n_columns`` columns.
@@ -76,13 +74,13 @@ def crossfit_responses(
     estimator: Any,
     data: Experiment,
     groups: Sequence[tuple[int, ...]],
-    folds: list[tuple[Rows, Rows]],
+    folds: list[tuple[Indices, Indices]],
     seed: np.uint64,
     n_jobs: int | None = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Expected outcomes of every row, a column per group of arms, by outcome models that have not seen the row."""
 
-    def fit(fold: int, rows: Rows) -> Predictor:
+    def fit(fold: int, rows: Indices) -> Predictor:
         members = []
         for j, arms in enumerate(groups):
             mine = data.take(rows[np.isin(data.arm[rows], arms)])
@@ -104,7 +102,7 @@ def _foreign_splits(cv: Any, data: Experiment) -> list[tuple[Any, Any]]:
         ) from None
 
 
-def _check_folds(folds: list[tuple[Rows, Rows]], data: Experiment) -> None:
+def _check_folds(folds: list[tuple[Indices, Indices]], data: Experiment) -> None:
     tested = np.concatenate([test for _, test in folds]) if folds else np.empty(0, np.intp)
     if len(tested) != len(data) or not np.array_equal(np.sort(tested), np.arange(len(data))):
         raise ValueError(

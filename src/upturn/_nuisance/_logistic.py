@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
+from upturn._arrays import Floats
 from upturn._encode import LinearEncoder
-from upturn._table import Matrix, Schema
+from upturn._table import Schema
 
 
 @dataclass(frozen=True)
@@ -22,13 +23,11 @@ class Logistic:
     """
 
     encoder: LinearEncoder
-    coef: NDArray[np.float64]
-    intercept: NDArray[np.float64]
+    coef: Floats
+    intercept: Floats
 
     @classmethod
-    def fit(
-        cls, X: Matrix, codes: NDArray[Any], n_classes: int, weight: NDArray[np.float64] | None, schema: Schema
-    ) -> Logistic:
+    def fit(cls, X: Floats, codes: NDArray[Any], n_classes: int, weight: Floats | None, schema: Schema) -> Logistic:
         """Fit to class codes 0 … n_classes - 1, all of which have rows."""
         encoder = LinearEncoder.fit(X, schema, weight)
         model = LogisticRegression(max_iter=1000).fit(encoder.transform(X), codes, sample_weight=weight)
@@ -37,7 +36,7 @@ class Logistic:
         coef[first:], intercept[first:] = model.coef_, model.intercept_
         return cls(encoder, coef, intercept)
 
-    def predict_proba(self, X: Matrix) -> NDArray[np.float64]:
+    def predict_proba(self, X: Floats) -> Floats:
         """A column of probabilities per class."""
         return np.asarray(softmax(self.encoder.transform(X) @ self.coef.T + self.intercept, axis=1))
 

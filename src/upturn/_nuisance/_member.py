@@ -15,12 +15,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from upturn._arrays import Floats
 from upturn._encode import LinearEncoder
 from upturn._nuisance._boosted import BoostedTrees
-from upturn._table import Matrix, Schema
+from upturn._table import Schema
 from upturn.base import UpliftEstimator
 
-Weights = NDArray[np.float64] | None
+Weights = Floats | None
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Member:
     high: float = 1.0
     link: tuple[float, float] | None = None
 
-    def predict(self, X: Matrix) -> NDArray[np.float64]:
+    def predict(self, X: Floats) -> Floats:
         """The expected number of every row of an encoded table."""
         if self.model is None:
             return np.full(len(X), self.low)
@@ -132,9 +133,7 @@ def check_classifier(estimator: Any) -> None:
         )
 
 
-def fit_response(
-    estimator: Any, X: Matrix, y: NDArray[np.float64], weight: Weights, schema: Schema, *, seed: int
-) -> Member:
+def fit_response(estimator: Any, X: Floats, y: Floats, weight: Weights, schema: Schema, *, seed: int) -> Member:
     """Model an outcome: a classifier's probability of the larger of two values, or a regressor's prediction.
 
     Without an estimator it is boosting, of the kind the outcome asks for.
@@ -166,9 +165,7 @@ def fit_response(
     return Member(model, encoder, low, high, link)
 
 
-def fit_effect(
-    estimator: Any, X: Matrix, effect: NDArray[np.float64], weight: Weights, schema: Schema, *, seed: int
-) -> Member:
+def fit_effect(estimator: Any, X: Floats, effect: Floats, weight: Weights, schema: Schema, *, seed: int) -> Member:
     """Regress effects of single rows, which are noisy numbers, on the features."""
     if estimator is not None:
         check_estimator(estimator)
@@ -184,14 +181,14 @@ def fit_effect(
 
 
 def _fit_number(
-    estimator: Any, X: Matrix, y: NDArray[np.float64], weight: Weights, schema: Schema, seed: int, effect: bool
+    estimator: Any, X: Floats, y: Floats, weight: Weights, schema: Schema, seed: int, effect: bool
 ) -> Member:
     if estimator is None:
         return Member(BoostedTrees.fit(X, y, weight, schema, classify=False, effect=effect, seed=seed))
     return Member(*_fit_foreign(estimator, X, y, weight, schema))
 
 
-def _with_weight(X: Matrix, y: NDArray[np.float64], weight: Weights) -> tuple[Matrix, NDArray[np.float64], Weights]:
+def _with_weight(X: Floats, y: Floats, weight: Weights) -> tuple[Floats, Floats, Weights]:
     """The rows that count: a weight of 0 is the same as leaving the row out."""
     if weight is None or (weight > 0).all():
         return X, y, weight
@@ -200,7 +197,7 @@ def _with_weight(X: Matrix, y: NDArray[np.float64], weight: Weights) -> tuple[Ma
 
 
 def _fit_foreign(
-    estimator: Any, X: Matrix, y: NDArray[Any], weight: Weights, schema: Schema
+    estimator: Any, X: Floats, y: NDArray[Any], weight: Weights, schema: Schema
 ) -> tuple[Any, LinearEncoder | None]:
     """Fit a copy of a scikit-learn estimator, behind an encoder if it needs one.
 
@@ -231,7 +228,7 @@ def weight_argument(model: Any, weight: Weights) -> dict[str, Any]:
     return {"sample_weight": weight}
 
 
-def _foreign_prediction(model: Any, features: Matrix, link: tuple[float, float] | None) -> NDArray[np.float64]:
+def _foreign_prediction(model: Any, features: Floats, link: tuple[float, float] | None) -> Floats:
     if link is not None:
         scores = np.asarray(model.decision_function(features), dtype=np.float64)
         return np.asarray(expit(link[0] * scores + link[1]))

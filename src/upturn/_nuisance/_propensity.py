@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
+from upturn._arrays import Floats, Indices, Ints
 from upturn._encode import LinearEncoder
-from upturn._nuisance._crossfit import Rows, crossfit
+from upturn._nuisance._crossfit import crossfit
 from upturn._nuisance._logistic import Logistic
 from upturn._nuisance._member import _fit_foreign
-from upturn._table import Matrix, Schema
+from upturn._table import Schema
 from upturn.base import Experiment
 
 PropensitySpec = Any  # None, "share", a number, numbers, column names, or a classifier; see fit_propensity
@@ -30,13 +30,13 @@ class Propensity:
     """
 
     n_arms: int
-    shares: NDArray[np.float64] | None = None
-    columns: NDArray[np.int64] | None = None
+    shares: Floats | None = None
+    columns: Ints | None = None
     logistic: Logistic | None = None
     foreign: Any = None
     encoder: LinearEncoder | None = None
 
-    def predict(self, X: Matrix) -> NDArray[np.float64]:
+    def predict(self, X: Floats) -> Floats:
         """Probabilities, control first, before any clipping."""
         if self.shares is not None:
             return np.tile(self.shares, (len(X), 1))
@@ -122,8 +122,8 @@ def fit_propensity(spec: PropensitySpec, data: Experiment) -> Propensity:
 
 
 def crossfit_propensity(
-    spec: PropensitySpec, data: Experiment, folds: list[tuple[Rows, Rows]], n_jobs: int | None = None
-) -> NDArray[np.float64]:
+    spec: PropensitySpec, data: Experiment, folds: list[tuple[Indices, Indices]], n_jobs: int | None = None
+) -> Floats:
     """Probabilities of every row, control first; estimated ones come from models that have not seen the row."""
     if spec is not None and not hasattr(spec, "fit"):  # known, not estimated
         return fit_propensity(spec, data).predict(data.X)
@@ -132,7 +132,7 @@ def crossfit_propensity(
     )
 
 
-def clip_propensity(propensity: NDArray[np.float64], clip: float, model: str) -> NDArray[np.float64]:
+def clip_propensity(propensity: Floats, clip: float, model: str) -> Floats:
     """Keep probabilities within ``clip`` … 1 - ``clip``, and say how many rows that changed."""
     if not isinstance(clip, int | float) or isinstance(clip, bool) or not 0 <= clip < 0.5:
         raise ValueError(f"clip={clip!r}: expected a number from 0 (no clipping) to below 0.5, such as 0.01")
@@ -167,7 +167,7 @@ def _foreign(spec: Any, data: Experiment) -> Propensity:
     return Propensity(data.n_arms, foreign=model, encoder=encoder)
 
 
-def _find_columns(names: list[str], data: Experiment) -> NDArray[np.int64]:
+def _find_columns(names: list[str], data: Experiment) -> Ints:
     unknown = [name for name in names if name not in data.schema.names]
     if unknown:
         raise ValueError(
@@ -184,7 +184,7 @@ def _find_columns(names: list[str], data: Experiment) -> NDArray[np.int64]:
     return columns
 
 
-def _with_control(arms: NDArray[np.float64], what: str) -> NDArray[np.float64]:
+def _with_control(arms: Floats, what: str) -> Floats:
     """Probabilities of the treatment arms, with control's in front."""
     if np.isnan(arms).any():
         row = int(np.isnan(arms).any(axis=1).argmax())

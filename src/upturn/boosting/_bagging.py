@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from upturn._run import make_seed, run_parallel
-from upturn._table import Matrix
+from upturn._arrays import Bools, Floats, Indices
+from upturn._parallel import run_parallel
+from upturn._seeds import make_seed
 from upturn._target import Label, Outcome
 from upturn.base import Experiment, UpliftEstimator
-from upturn.boosting._ensemble import Ensemble, check_count, seeded
+from upturn.boosting._base import Ensemble, check_count, seeded
 from upturn.kernels.resampling import resample
 from upturn.metrics._estimate import rows_by_stratum
 
@@ -111,7 +111,7 @@ class UpliftBagging(Ensemble):
         prepared, draws = base._prepare(data), rows_by_stratum(data.arm, data.n_arms + 1, data.weight)
         weights = data.weights
 
-        def fit_member(m: int) -> tuple[UpliftEstimator, NDArray[np.bool_]]:
+        def fit_member(m: int) -> tuple[UpliftEstimator, Bools]:
             counts = np.empty(len(data), np.int32)
             resample(seed, m, *draws, counts)
             member = seeded(base, seed, m)
@@ -130,23 +130,23 @@ class UpliftBagging(Ensemble):
             mean = np.asarray(total / seen)
         self.oob_prediction_ = mean[:, 0] if data.n_arms == 1 else mean
 
-    def _opinion(self, member: UpliftEstimator, X: Matrix) -> NDArray[np.float64]:
+    def _opinion(self, member: UpliftEstimator, X: Floats) -> Floats:
         return member._predict(X) if self.average == "score" else self._votes(member, X)
 
-    def _votes(self, member: UpliftEstimator, X: Matrix) -> NDArray[np.float64]:
+    def _votes(self, member: UpliftEstimator, X: Floats) -> Floats:
         """1 in the column of the arm a member recommends."""
         return np.asarray(member._recommend(X)[:, None] == np.arange(1, self._n_arms + 1), dtype=np.float64)
 
-    def _staged(self, X: Matrix) -> Iterator[NDArray[np.float64]]:
+    def _staged(self, X: Floats) -> Iterator[Floats]:
         total = np.zeros(1)
         for m, member in enumerate(self.estimators_, start=1):
             total = total + self._opinion(member, X)
             yield total / m
 
-    def _predict(self, X: Matrix) -> NDArray[np.float64]:
+    def _predict(self, X: Floats) -> Floats:
         return deque(self._staged(X), maxlen=1)[0]
 
-    def _recommend(self, X: Matrix) -> NDArray[np.intp]:
+    def _recommend(self, X: Floats) -> Indices:
         base = type(self.estimators_[0])
         if self.average == "score" and base._recommend is UpliftEstimator._recommend:
             return super()._recommend(X)

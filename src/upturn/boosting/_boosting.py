@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from upturn._run import make_seed, progress
-from upturn._table import Matrix
+from upturn._arrays import Floats, Indices
+from upturn._parallel import progress
+from upturn._seeds import make_seed
 from upturn._target import Label, Outcome
 from upturn.base import Experiment, UpliftEstimator
+from upturn.boosting._base import Ensemble, check_count, seeded
 from upturn.boosting._coefficients import Algorithm, bound_factor, coefficients
-from upturn.boosting._ensemble import Ensemble, check_count, seeded
 from upturn.kernels.boosting import reweigh, tally
 from upturn.kernels.hashing import RESTART, exponentials
 
@@ -202,10 +203,10 @@ class UpliftBoosting(Ensemble):
             raise ValueError(f"restart={self.restart!r}: expected 'combined' or 'strict'")
         check_count(self.n_estimators)
 
-    def _first_weights(self, data: Experiment) -> NDArray[np.float64]:
+    def _first_weights(self, data: Experiment) -> Floats:
         return data.weights.copy() if self.algorithm == "adaboost" else _balance(data.weights, data.arm)
 
-    def _random_weights(self, data: Experiment, seed: np.uint64, m: int) -> NDArray[np.float64]:
+    def _random_weights(self, data: Experiment, seed: np.uint64, m: int) -> Floats:
         drawn = np.empty(len(data))
         exponentials(seed, RESTART, np.uint64(m), drawn)
         drawn *= data.weights
@@ -224,7 +225,7 @@ class UpliftBoosting(Ensemble):
 
     # ----------------------------------------------------------------------------------------- predicting
 
-    def _staged(self, X: Matrix) -> Iterator[NDArray[np.float64]]:
+    def _staged(self, X: Floats) -> Iterator[Floats]:
         votes, total = np.zeros((len(X), 1)), 0.0
         for member, beta in zip(self.estimators_, self.betas_, strict=True):
             voice = -np.log(beta)
@@ -232,13 +233,13 @@ class UpliftBoosting(Ensemble):
             total += voice
             yield votes / total
 
-    def _predict(self, X: Matrix) -> NDArray[np.float64]:
+    def _predict(self, X: Floats) -> Floats:
         scores = np.full((len(X), 1), float(self._constant))
         for stage in self._staged(X):
             scores = stage
         return scores
 
-    def _recommend(self, X: Matrix) -> NDArray[np.intp]:
+    def _recommend(self, X: Floats) -> Indices:
         # Equation (2), ties treat. Votes add up to one half only up to rounding, so half is met with a little slack.
         return (self._predict(X)[:, 0] >= 0.5 - 1e-12).astype(np.intp)
 
@@ -276,7 +277,7 @@ class UpliftBoosting(Ensemble):
         self.estimators_ = self._restore_members(state["members"])
 
 
-def _balance(weight: NDArray[np.float64], arm: NDArray[np.uint8]) -> NDArray[np.float64]:
+def _balance(weight: Floats, arm: NDArray[np.uint8]) -> Floats:
     """Weights scaled so that each of two groups has one half of them."""
     totals = np.bincount(arm, weights=weight, minlength=2)
     return np.asarray(weight / (2 * totals)[arm])

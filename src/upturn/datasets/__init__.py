@@ -1,8 +1,8 @@
 """Data: loaders of the papers' data sets, conversions, and simulators that know the true effect."""
 
-from ._benchmarks import PAPER_ROWS, paper_benchmarks
-from ._campaign import simulate_campaign
-from ._clinical import (
+from upturn.datasets._benchmarks import PAPER_ROWS, paper_benchmarks
+from upturn.datasets._campaign import simulate_campaign
+from upturn.datasets._clinical import (
     load_bladder,
     load_bmt,
     load_burn,
@@ -14,15 +14,15 @@ from ._clinical import (
     load_tamoxifen,
     load_veteran,
 )
-from ._convert import AttributeSplit, split_by_attribute, survival_to_uplift
-from ._customers import simulate_customers
-from ._data import UpliftData
-from ._marketing import load_criteo, load_hillstrom, load_lenta, load_megafon, load_x5
-from ._patterns import simulate_feature_selection, simulate_pattern
-from ._responses import simulate_zhao_2d, simulate_zhao_50d
-from ._shapes import simulate_biased, simulate_crescents
-from ._sources import DataNotFoundError
-from ._uci import UCI_SPLITS, load_uci_split
+from upturn.datasets._convert import AttributeSplit, split_by_attribute, survival_to_uplift
+from upturn.datasets._customers import simulate_customers
+from upturn.datasets._data import UpliftData
+from upturn.datasets._marketing import load_criteo, load_hillstrom, load_lenta, load_megafon, load_x5
+from upturn.datasets._patterns import simulate_feature_selection, simulate_pattern
+from upturn.datasets._responses import simulate_zhao_2d, simulate_zhao_50d
+from upturn.datasets._shapes import simulate_biased, simulate_crescents
+from upturn.datasets._sources import DataNotFoundError
+from upturn.datasets._uci import UCI_SPLITS, load_uci_split
 
 __all__ = [
     "PAPER_ROWS",

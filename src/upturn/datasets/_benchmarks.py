@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from ._clinical import load_bladder, load_bmt, load_burn, load_colon, load_hodg, load_pbc, load_veteran
-from ._data import UpliftData
-from ._marketing import load_hillstrom
-from ._uci import load_uci_split
+from upturn.datasets._clinical import load_bladder, load_bmt, load_burn, load_colon, load_hodg, load_pbc, load_veteran
+from upturn.datasets._data import UpliftData
+from upturn.datasets._marketing import load_hillstrom
+from upturn.datasets._uci import load_uci_split
 
 __all__ = ["PAPER_ROWS", "paper_benchmarks"]
 

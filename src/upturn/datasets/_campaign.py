@@ -7,9 +7,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ._data import UpliftData
-from ._draw import Floats, Seed, bernoulli, experiment, generator, logistic, positive
-from ._sources import pandas
+from upturn._arrays import Floats
+from upturn.datasets._data import UpliftData
+from upturn.datasets._random import Seed, bernoulli, experiment, generator, logistic, positive
+from upturn.datasets._sources import pandas
 
 __all__ = ["simulate_campaign"]
 

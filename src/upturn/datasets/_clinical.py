@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ._convert import survival_to_uplift
-from ._data import UpliftData
-from ._frames import choice, features, table
+from upturn._arrays import Ints
+from upturn.datasets._convert import survival_to_uplift
+from upturn.datasets._data import UpliftData
+from upturn.datasets._reading import choice, features, table
 
 __all__ = [
     "load_bladder",
@@ -49,7 +49,7 @@ _RHC = (
 )
 
 
-def _survival(rows: Any, time: str, event: Any) -> NDArray[np.int64]:
+def _survival(rows: Any, time: str, event: Any) -> Ints:
     return survival_to_uplift(rows[time].to_numpy(), np.asarray(event, dtype=np.int64))
 
 

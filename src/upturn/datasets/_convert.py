@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import narwhals.stable.v1 as nw
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from upturn._arrays import Bools, Ints
 
 __all__ = ["AttributeSplit", "split_by_attribute", "survival_to_uplift"]
 
 
-def survival_to_uplift(
-    time: ArrayLike, event: ArrayLike | None = None, threshold: float | str = "median"
-) -> NDArray[np.int64]:
+def survival_to_uplift(time: ArrayLike, event: ArrayLike | None = None, threshold: float | str = "median") -> Ints:
     """Success is to be observed for at least ``threshold``: ``y = 1 if time >= threshold else 0``.
 
     Censoring is ignored: a time counts as observed whether it ended in the event or not. When censoring does not
@@ -70,7 +70,7 @@ class AttributeSplit(NamedTuple):
     """What `split_by_attribute` returns: the features left, the treatment (0/1), and what was removed and why."""
 
     X: Any
-    treatment: NDArray[np.int64]
+    treatment: Ints
     removed: dict[str, float]
 
 
@@ -84,7 +84,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _meets(column: nw.Series[Any], sign: str, value: Any) -> NDArray[np.bool_]:
+def _meets(column: nw.Series[Any], sign: str, value: Any) -> Bools:
     """Return where the condition holds; a missing value meets ``!=`` and nothing else."""
     if sign != "in" and sign not in _OPERATORS:
         raise ValueError(f"{sign!r} is no comparison; expected one of {[*_OPERATORS, 'in']}.")
@@ -95,14 +95,14 @@ def _meets(column: nw.Series[Any], sign: str, value: Any) -> NDArray[np.bool_]:
     return met
 
 
-def _missing(column: nw.Series[Any]) -> NDArray[np.bool_]:
+def _missing(column: nw.Series[Any]) -> Bools:
     gone = column.is_null().to_numpy()
     if column.dtype.is_float():
         gone = gone | np.isnan(column.to_numpy().astype(np.float64))
     return np.asarray(gone, dtype=bool)
 
 
-def _dependence(column: nw.Series[Any], treated: NDArray[np.bool_]) -> float:
+def _dependence(column: nw.Series[Any], treated: Bools) -> float:
     """Return how far the two groups differ in a column: relative difference of means, or largest of probabilities."""
     known = ~_missing(column)
     in_treatment, in_control = known & treated, known & ~treated

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ._data import UpliftData
-from ._draw import Floats, Seed, bernoulli, coin, experiment, generator, positive
-from ._sources import pandas
+from upturn._arrays import Floats, Ints
+from upturn.datasets._data import UpliftData
+from upturn.datasets._random import Seed, bernoulli, coin, experiment, generator, positive
+from upturn.datasets._sources import pandas
 
 __all__ = ["simulate_customers"]
 
@@ -25,18 +25,18 @@ class Network:
     ``tables[v]`` has one row per configuration of the parents, the last parent running fastest.
     """
 
-    sizes: NDArray[np.int64]
-    parents: tuple[NDArray[np.int64], ...]
+    sizes: Ints
+    parents: tuple[Ints, ...]
     tables: tuple[Floats, ...]
 
-    def row(self, node: int, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    def row(self, node: int, values: Ints) -> Ints:
         """Return, for each row of values, the row of the node's table its parents point to."""
         index = np.zeros(len(values), dtype=np.int64)
         for parent in self.parents[node]:
             index = index * self.sizes[parent] + values[:, parent]
         return index
 
-    def sample(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+    def sample(self, rng: np.random.Generator, n: int) -> Ints:
         """Return n draws, a column per node."""
         values = np.zeros((n, len(self.sizes)), dtype=np.int64)
         for node in range(len(self.sizes)):
@@ -45,7 +45,7 @@ class Network:
             values[:, node] = drawn
         return values
 
-    def posterior(self, node: int, values: NDArray[np.int64]) -> Floats:
+    def posterior(self, node: int, values: Ints) -> Floats:
         """Return P(x_node | all other nodes) for each row: only the node's own table and its children's matter."""
         children = [child for child, above in enumerate(self.parents) if node in above]
         trial = values.copy()

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from upturn._arrays import Floats
+
 __all__ = ["UpliftData"]
 
 
@@ -46,7 +48,7 @@ class UpliftData:
     X: Any
     y: NDArray[Any]
     treatment: NDArray[Any]
-    effect: NDArray[np.float64] | None = None
+    effect: Floats | None = None
     name: str = ""
     description: str = ""
     details: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))

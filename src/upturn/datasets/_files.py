@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._sources import Source
+from upturn.datasets._sources import Source
 
 __all__ = ["FILES"]
 

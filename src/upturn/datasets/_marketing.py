@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ._data import UpliftData
-from ._files import FILES
-from ._frames import choice, features, table
-from ._sources import need_columns, pandas, read, read_path
+from upturn.datasets._data import UpliftData
+from upturn.datasets._files import FILES
+from upturn.datasets._reading import choice, features, table
+from upturn.datasets._sources import need_columns, pandas, read, read_path
 
 __all__ = ["load_criteo", "load_hillstrom", "load_lenta", "load_megafon", "load_x5"]
 

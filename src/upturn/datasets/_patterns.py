@@ -6,9 +6,10 @@ from typing import Literal
 
 import numpy as np
 
-from ._data import UpliftData
-from ._draw import Floats, Seed, bernoulli, coin, experiment, generator, logistic, positive
-from ._sources import pandas
+from upturn._arrays import Floats
+from upturn.datasets._data import UpliftData
+from upturn.datasets._random import Seed, bernoulli, coin, experiment, generator, logistic, positive
+from upturn.datasets._sources import pandas
 
 __all__ = ["simulate_feature_selection", "simulate_pattern"]
 

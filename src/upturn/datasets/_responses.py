@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._data import UpliftData
-from ._draw import Floats, Seed, equal_arms, experiment, generator, positive
-from ._sources import pandas
+from upturn._arrays import Floats
+from upturn.datasets._data import UpliftData
+from upturn.datasets._random import Seed, equal_arms, experiment, generator, positive
+from upturn.datasets._sources import pandas
 
 __all__ = ["simulate_zhao_2d", "simulate_zhao_50d"]
 

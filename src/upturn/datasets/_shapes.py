@@ -6,8 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from ._data import UpliftData
-from ._draw import Floats, Seed, bernoulli, coin, experiment, generator, logistic, positive
+from upturn._arrays import Floats
+from upturn.datasets._data import UpliftData
+from upturn.datasets._random import Seed, bernoulli, coin, experiment, generator, logistic, positive
 
 __all__ = ["simulate_biased", "simulate_crescents"]
 

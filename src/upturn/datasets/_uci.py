@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ._convert import split_by_attribute
-from ._data import UpliftData
-from ._frames import features, table
+from upturn.datasets._convert import split_by_attribute
+from upturn.datasets._data import UpliftData
+from upturn.datasets._reading import features, table
 
 __all__ = ["UCI_SPLITS", "load_uci_split"]
 

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from upturn._run import run_parallel
+from upturn._arrays import Floats, Ints
+from upturn._parallel import run_parallel
 from upturn._target import Label
 from upturn.base import Experiment, Gated
 from upturn.features._frames import like_input, new_frame
-from upturn.features._partition import Floats, Ints, Partition, Table, partition_column
+from upturn.features._partition import Partition, RowCells, partition_column
 from upturn.kernels.umodl_points import cells_of_two_classes
 
 SEARCHES = ("auto", "exact", "greedy")
@@ -282,11 +283,11 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
         self.classes_, self.encoding_ = classes, state["encoding"]
 
 
-def read_cells(data: Experiment) -> tuple[Floats, Table]:
+def read_cells(data: Experiment) -> tuple[Floats, RowCells]:
     """Read outcome and arms as cells, refusing outcomes and weights that cannot be counted."""
     n_arms = data.n_arms + 1
     if n_arms <= 128 and (two := cells_of_two_classes(data.y, data.arm)) is not None:
-        return two[0], Table(two[1], _multiplicity(data), n_arms, 2)
+        return two[0], RowCells(two[1], _multiplicity(data), n_arms, 2)
     classes = np.unique(data.y)
     whole = bool((classes == np.rint(classes)).all())
     if len(classes) == 1:
@@ -304,7 +305,7 @@ def read_cells(data: Experiment) -> tuple[Floats, Table]:
             "merge arms or bin the outcome"
         )
     cells = data.arm * np.uint8(len(classes)) + np.searchsorted(classes, data.y).astype(np.uint8)
-    return classes, Table(cells, _multiplicity(data), n_arms, len(classes))
+    return classes, RowCells(cells, _multiplicity(data), n_arms, len(classes))
 
 
 def _multiplicity(data: Experiment) -> Ints | None:
@@ -320,7 +321,7 @@ def _multiplicity(data: Experiment) -> Ints | None:
     return data.weight.astype(np.int64)
 
 
-def _fit_column(data: Experiment, table: Table, search: str, j: int) -> Partition:
+def _fit_column(data: Experiment, table: RowCells, search: str, j: int) -> Partition:
     levels = data.schema.levels[j]
     return partition_column(np.ascontiguousarray(data.X[:, j]), table, None if levels is None else len(levels), search)
 

@@ -6,11 +6,11 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import chi2 as chi2_distribution
 from scipy.stats import f as f_distribution
 
-from upturn._run import run_parallel
+from upturn._arrays import Bools, Floats
+from upturn._parallel import run_parallel
 from upturn._target import Label
 from upturn.base import Experiment
 from upturn.features._discretizer import _one_of
@@ -18,8 +18,6 @@ from upturn.features._interaction import f_statistic, likelihood_ratio
 from upturn.features._percentiles import bin_score
 from upturn.features._selectors import UpliftSelector
 from upturn.kernels.criteria import CRITERIA, NEEDS_RATES
-
-Floats = NDArray[np.float64]
 
 DIVERGENCES = ("kl", "euclidean", "chi2")
 SCORES = (*DIVERGENCES, "f", "lr")
@@ -135,7 +133,7 @@ class FilterSelector(UpliftSelector):
         if not isinstance(self.n_bins, int | np.integer) or self.n_bins < 2:
             raise ValueError(f"n_bins={self.n_bins!r}: expected a whole number of 2 or more")
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> Bools:
         return self.ranking_ <= self.n_selected_
 
     def _get_state(self) -> dict[str, Any]:

@@ -10,10 +10,11 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from upturn._arrays import Bools
 from upturn._table import Schema, conform_table
 
 
-def select_columns(X: Any, schema: Schema, mask: NDArray[np.bool_], model: str) -> Any:
+def select_columns(X: Any, schema: Schema, mask: Bools, model: str) -> Any:
     """Return the columns of ``X`` that the mask keeps, untouched: a frame stays a frame with its types."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, xlogy
 
-Floats = NDArray[np.float64]
+from upturn._arrays import Floats
 
 STEPS = 60  # Newton steps at most; three to eight are usual
 SEPARATED = 30.0  # a logit beyond this is a probability of 0 or 1 to thirteen digits

@@ -9,21 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from upturn._arrays import Bools, Floats, Ints
 from upturn.kernels.umodl import group_prior, interval_prior, part_costs
 from upturn.kernels.umodl_groups import MOST_GROUPS, best_groups
 from upturn.kernels.umodl_points import scan_column, sort_column
 from upturn.kernels.umodl_polish import MOST_INTERVALS, greedy_cuts
 from upturn.kernels.umodl_search import ALL_POINTS, exact_cuts, fast_cuts, refined_cuts
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 EXACT_POINTS = 2048  # with search="auto", columns of at most so many boundary points are searched exactly
 MOST_EXACT_POINTS = 30_000  # with search="exact", more than this would take minutes
 
 
 @dataclass(frozen=True)
-class Table:
+class RowCells:
     """What all columns of one experiment share: the cell (arm, class) and the multiplicity of every row."""
 
     cells: NDArray[np.uint8]
@@ -51,10 +49,10 @@ class Table:
         found = np.bincount(codes * self.n_cells + self.cells, weights=self.weights, minlength=n_codes * self.n_cells)
         return found.astype(np.int64).reshape(n_codes, self.n_cells)
 
-    def take(self, rows: NDArray[np.bool_]) -> Table:
+    def take(self, rows: Bools) -> RowCells:
         """Return the table of some rows."""
         weights = None if self.weights is None else self.weights[rows]
-        return Table(self.cells[rows], weights, self.n_arms, self.n_classes)
+        return RowCells(self.cells[rows], weights, self.n_arms, self.n_classes)
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ class Partition:
     groups: Ints | None
     missing_part: int
     counts: Ints
-    separate: NDArray[np.bool_]
+    separate: Bools
     cost: float
     null_cost: float
 
@@ -206,7 +204,7 @@ class Partition:
         return part
 
 
-def partition_column(column: Floats, table: Table, n_levels: int | None, search: str) -> Partition:
+def partition_column(column: Floats, table: RowCells, n_levels: int | None, search: str) -> Partition:
     """Find the cheapest partition of one column; ``n_levels`` is None for a numeric one.
 
     Missing values are a part of their own, or the whole feature is a single part, whichever is cheaper.
@@ -240,7 +238,7 @@ def partition_column(column: Floats, table: Table, n_levels: int | None, search:
     return _single(everything, table, None if edges is None else np.empty(0), groups, float(prior[1]))
 
 
-def _single(everything: Ints, table: Table, edges: Floats | None, groups: Ints | None, prior: float) -> Partition:
+def _single(everything: Ints, table: RowCells, edges: Floats | None, groups: Ints | None, prior: float) -> Partition:
     pooled, separate = part_costs(everything, table.n_arms, table.n_classes)
     cost = float(min(pooled[0], separate[0]) + prior)
     counts = everything.reshape(1, table.n_arms, table.n_classes)
@@ -248,7 +246,7 @@ def _single(everything: Ints, table: Table, edges: Floats | None, groups: Ints |
 
 
 def _cut(
-    values: Floats, table: Table, n: int, some_missing: bool, search: str, magnitudes: tuple[int, int]
+    values: Floats, table: RowCells, n: int, some_missing: bool, search: str, magnitudes: tuple[int, int]
 ) -> tuple[Floats, Ints, Floats]:
     """Return edges, counts of the intervals, and the prior by number of parts (missing values included)."""
     rows_of = sort_column(values, table.cells, table.n_cells, table.weights, magnitudes)
@@ -277,7 +275,7 @@ def _cut(
     return edges, before[1:].astype(np.int64) - before[:-1], prior
 
 
-def _group(codes: Floats, table: Table, n_levels: int, some_missing: bool, search: str) -> tuple[Ints, Ints, Floats]:
+def _group(codes: Floats, table: RowCells, n_levels: int, some_missing: bool, search: str) -> tuple[Ints, Ints, Floats]:
     """Return the group of each level, counts of the groups, and the prior by number of parts."""
     counts = table.count(codes.astype(np.int64), n_levels)
     there = counts.sum(axis=1) > 0

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from upturn._arrays import Floats, Ints
 from upturn.base import Experiment
 from upturn.kernels.filters import bin_divergence
 
-Floats = NDArray[np.float64]
 
-
-def bins_of(column: Floats, n_levels: int | None, n_bins: int) -> NDArray[np.int64]:
+def bins_of(column: Floats, n_levels: int | None, n_bins: int) -> Ints:
     """Return the bin of each row: percentile bins, or levels; missing values last."""
     missing = np.isnan(column)
     if n_levels is not None:

@@ -6,10 +6,10 @@ import warnings
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from upturn._arrays import Bools, Floats, Ints
 from upturn._target import Label
 from upturn.base import Experiment, Gated
 from upturn.features._discretizer import UMODLDiscretizer
@@ -21,7 +21,7 @@ from upturn.kernels.criteria import CRITERIA
 class UpliftSelector(SelectorMixin, Gated):  # type: ignore[misc]
     """Base of the selectors: ``transform`` keeps the columns of the mask, untouched, in the user's own kind of table."""
 
-    scores_: NDArray[np.float64]
+    scores_: Floats
 
     def transform(self, X: Any) -> Any:
         """Keep the selected columns.
@@ -43,7 +43,7 @@ class UpliftSelector(SelectorMixin, Gated):  # type: ignore[misc]
     def _nothing_kept(self, n_features: int) -> str:
         return f"{type(self).__name__} kept none of the {n_features} feature(s)"
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> Bools:
         raise TypeError(f"{type(self).__name__} does not say what it selects")
 
 
@@ -150,8 +150,8 @@ class UMODLSelector(UpliftSelector):
         self.scores_ = np.array([part.importance(effect_only) for part in self.partitions_])
         self._counted_effect_only = effect_only  # the parameter may be set anew before the next fit
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        mask: NDArray[np.bool_] = self.scores_ > 0
+    def _get_support_mask(self) -> Bools:
+        mask: Bools = self.scores_ > 0
         mask[self.fillers_] = True
         return mask
 
@@ -181,7 +181,7 @@ class UMODLSelector(UpliftSelector):
         self.fillers_ = fillers
 
 
-def _farthest_apart(data: Experiment, columns: NDArray[np.int64], wanted: int) -> NDArray[np.int64]:
+def _farthest_apart(data: Experiment, columns: Ints, wanted: int) -> Ints:
     """Return the columns, at most so many, in which the arms are farthest apart on percentile bins."""
     if wanted <= 0:
         return np.empty(0, dtype=np.int64)

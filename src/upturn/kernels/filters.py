@@ -5,8 +5,8 @@ The divergences are those of the tree criteria.
 
 from __future__ import annotations
 
-from ._jit import F8_2, b1, f8, i8, kernel
-from .criteria import difference
+from upturn.kernels._jit import F8_2, b1, f8, i8, kernel
+from upturn.kernels.criteria import difference
 
 
 @kernel(f8, i8, b1, F8_2, F8_2)

@@ -48,12 +48,12 @@ BLOCK_BYTES = 800_000  # a good size of a block: what a core's own cache holds b
 _NODES = 128  # room for nodes at first
 FEATURE_COLUMN, CUT, LEFT_CHILD, CATEGORY_SET, MISSING_LEFT = 0, 1, 2, 3, 4  # columns of ``links``
 LINKS = 5
-# Columns of ``stack``: a waiting node, its parent, its rows and judges, its depth, the rows of its block (0 if in none), the
-# slot of its kept histograms (-1 if none); then the integer sums, weight and outcome of each arm, of its rows and judges.
-_NODE, _PARENT, _START, _STOP, _JUDGE_START, _JUDGE_STOP, _DEPTH, _BLOCK, _SLOT, _SUMS = range(10)
+# Columns of ``stack``: a waiting node, its parent, its rows and those held out, its depth, the rows of its block (0 if in none), the
+# slot of its kept histograms (-1 if none); then the integer sums, weight and outcome of each arm, of its rows and those held out.
+_NODE, _PARENT, _START, _STOP, _HELD_START, _HELD_STOP, _DEPTH, _BLOCK, _SLOT, _SUMS = range(10)
 
 
-class Table(NamedTuple):
+class Binned(NamedTuple):
     """Binned features: codes feature-major and flat, how many codes each feature has, and which are categories."""
 
     codes: object
@@ -66,7 +66,7 @@ class Table(NamedTuple):
 class Room(NamedTuple):
     """What a tree is grown in, made in Python: an allocation inside a kernel is dear to compile."""
 
-    spare: Rows  # as long as the longer of rows and judges
+    spare: Rows  # as long as the longer of rows and held
     block: object  # codes of a node's rows
     cells: object  # four histograms, then those that are kept
     free: object  # slots of kept histograms
@@ -88,7 +88,7 @@ class Growth(NamedTuple):
     counts: object  # [nodes, sets, waiting nodes, free slots]
 
 
-TABLE = types.NamedTuple((U1_out, i8, I4_out, U1_out, i8), Table)
+BINNED = types.NamedTuple((U1_out, i8, I4_out, U1_out, i8), Binned)
 ROOM = types.NamedTuple((ROWS, U1_out, I8_out, I8_out, I8_out, I8_out, SCRATCH, NODE, BEST), Room)
 GROWTH = types.NamedTuple((I4_2_out, F8_2_out, I8_2_out, I8_2_out, U8_out, I8_out), Growth)
 
@@ -144,7 +144,7 @@ def _build_all(codes, stride, features, rows, start, stop, layout, size, cells, 
 
 
 @inner
-def _find_split(key, codes, stride, table, rows, start, stop, kept, cells, order, node, rules, layout, scratch, best):
+def _find_split(key, codes, stride, binned, rows, start, stop, kept, cells, order, node, rules, layout, scratch, best):
     """Look at the drawn features in random order; further ones only while no admissible cut was seen.
 
     ``kept`` is where the node's histograms of all features start in ``cells``, or -1: then they are built here, four
@@ -176,7 +176,17 @@ def _find_split(key, codes, stride, table, rows, start, stop, kept, cells, order
             f = order[done + j]
             base = j * size if kept < 0 else kept + f * size
             scan_feature(
-                tie_key, cells, base, f, table.n_codes[f], table.categorical[f] != 0, node, rules, layout, scratch, best
+                tie_key,
+                cells,
+                base,
+                f,
+                binned.n_codes[f],
+                binned.categorical[f] != 0,
+                node,
+                rules,
+                layout,
+                scratch,
+                best,
             )
         done += batch
 
@@ -195,14 +205,14 @@ def _slots(n_rows, max_depth):
     return min(max(int(n_rows).bit_length(), 1) + 1, max_depth + 2)
 
 
-def make_room(n_arms, rows, judges, table, rules, layout):
+def make_room(n_arms, rows, held, binned, rules, layout):
     """Room for one tree, or for several one after the other that are no larger."""
-    n, n_features, n_words = rows.index.size, table.n_codes.size, layout.n_words
-    longest, row_words = max(n, judges.index.size), 1 if layout.weight_word > 0 else n_words
+    n, n_features, n_words = rows.index.size, binned.n_codes.size, layout.n_words
+    longest, row_words = max(n, held.index.size), 1 if layout.weight_word > 0 else n_words
     n_slots = _slots(n, rules.max_depth) if rules.subtraction else 0
     return Room(
         Rows(np.empty(longest, np.uint32), np.empty(longest * row_words, np.int64), np.empty(longest, np.uint8)),
-        np.empty(n_features * min(table.block_rows, n), np.uint8),
+        np.empty(n_features * min(binned.block_rows, n), np.uint8),
         np.empty((4 + n_slots * n_features) * n_arms * CELLS * n_words, np.int64),
         np.arange(n_slots),
         np.empty(n_features, np.int64),
@@ -219,14 +229,14 @@ def make_room(n_arms, rows, judges, table, rules, layout):
     )
 
 
-def grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout):
-    """Grow a (sub)tree on ``rows``; honest trees take their values from ``judges``, the others from ``rows``.
+def grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout):
+    """Grow a (sub)tree on ``rows``; honest trees take their values from ``held``, the others from ``rows``.
 
     Returns the number of nodes, their ``links`` and ``numbers`` (see ``Growth``; a right child follows the left one), the
     number of category sets and the sets; arrays are longer than that.
     """
     n_arms = root_mean.size
-    room = make_room(n_arms, rows, judges, table, rules, layout)
+    room = make_room(n_arms, rows, held, binned, rules, layout)
     growth = Growth(
         np.empty((_NODES, LINKS), np.int32),
         np.empty((_NODES, 1 + 3 * n_arms)),
@@ -236,7 +246,7 @@ def grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout):
         np.zeros(4, np.int64),
     )
     while True:
-        _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, room, growth)
+        _grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout, room, growth)
         n_nodes, n_sets, waiting, _ = growth.counts.tolist()
         if waiting == 0:
             return n_nodes, growth.links, growth.numbers, n_sets, growth.sets
@@ -260,11 +270,11 @@ def _twice(array):
     return np.concatenate([array, np.empty_like(array)])
 
 
-@kernel(void, u8, i8, F8, ROWS, ROWS, TABLE, RULES, LAYOUT, ROOM, GROWTH)
-def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, room, growth):
+@kernel(void, u8, i8, F8, ROWS, ROWS, BINNED, RULES, LAYOUT, ROOM, GROWTH)
+def _grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout, room, growth):
     """Grow until no node waits, or until ``growth`` is too short for one more split: then it can be called again."""
     n_arms = root_mean.size
-    n_features = table.n_codes.size
+    n_features = binned.n_codes.size
     row_words = 1 if layout.weight_word > 0 else layout.n_words
     size = n_arms * CELLS * layout.n_words
     spare, block, cells = room.spare, room.block, room.cells
@@ -278,17 +288,17 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
     if n_nodes == 0:
         stack[0, _NODE], stack[0, _PARENT], stack[0, _DEPTH] = 0, -1, root_depth
         stack[0, _START], stack[0, _STOP] = 0, rows.index.size
-        stack[0, _JUDGE_START], stack[0, _JUDGE_STOP] = 0, judges.index.size
+        stack[0, _HELD_START], stack[0, _HELD_STOP] = 0, held.index.size
         stack[0, _BLOCK], stack[0, _SLOT] = 0, -1
         keys[0] = root_key
         node_sums(rows, 0, rows.index.size, n_arms, layout, stack, 0, _SUMS)
-        node_sums(judges, 0, judges.index.size, n_arms, layout, stack, 0, _SUMS + 2 * n_arms)
+        node_sums(held, 0, held.index.size, n_arms, layout, stack, 0, _SUMS + 2 * n_arms)
         n_nodes, waiting, n_free = 1, 1, free.size
     while waiting > 0 and n_nodes + 2 <= links.shape[0] and n_sets < sets.shape[0] and waiting + 1 <= stack.shape[0]:
         waiting -= 1
         me, parent, depth = stack[waiting, _NODE], stack[waiting, _PARENT], stack[waiting, _DEPTH]
         start, stop = stack[waiting, _START], stack[waiting, _STOP]
-        judge_start, judge_stop = stack[waiting, _JUDGE_START], stack[waiting, _JUDGE_STOP]
+        held_start, held_stop = stack[waiting, _HELD_START], stack[waiting, _HELD_STOP]
         local, slot = stack[waiting, _BLOCK], stack[waiting, _SLOT]
         key = keys[waiting]
 
@@ -322,10 +332,10 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
 
         feature = -1
         if heavy and depth < rules.max_depth and stop - start > 1:
-            if local == 0 and stop - start <= table.block_rows and stop - start < table.stride:
-                local = _copy_block(table.codes, table.stride, n_features, rows.index, start, stop, block)
-            codes = block if local > 0 else table.codes
-            stride = local if local > 0 else table.stride
+            if local == 0 and stop - start <= binned.block_rows and stop - start < binned.stride:
+                local = _copy_block(binned.codes, binned.stride, n_features, rows.index, start, stop, block)
+            codes = block if local > 0 else binned.codes
+            stride = local if local > 0 else binned.stride
             kept = 4 * size + slot * n_features * size if slot >= 0 else -1
             if kept < 0 and n_free > 0 and parent < 0:
                 n_free -= 1
@@ -333,7 +343,7 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
                 kept = 4 * size + slot * n_features * size
                 _build_all(codes, stride, all_features, rows, start, stop, layout, size, cells, kept)
             _find_split(
-                key, codes, stride, table, rows, start, stop, kept, cells, order, node, rules, layout, scratch, best
+                key, codes, stride, binned, rows, start, stop, kept, cells, order, node, rules, layout, scratch, best
             )
             feature = best.place[0]
         if feature < 0:
@@ -346,8 +356,8 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
         border = (
             start if last else partition(codes, stride, feature, best.goes_left, rows, start, stop, row_words, spare)
         )
-        judge_border = partition(
-            table.codes, table.stride, feature, best.goes_left, judges, judge_start, judge_stop, row_words, spare
+        held_border = partition(
+            binned.codes, binned.stride, feature, best.goes_left, held, held_start, held_stop, row_words, spare
         )
         numbers[me, 0] = best.gain[0]
         links[me, FEATURE_COLUMN], links[me, CUT], links[me, LEFT_CHILD] = feature, best.place[1], n_nodes
@@ -379,7 +389,7 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
         for a in range(n_arms):
             stack[left_at, _SUMS + a] = best.weight[a]
             stack[left_at, _SUMS + n_arms + a] = best.total[a]
-        node_sums(judges, judge_start, judge_border, n_arms, layout, stack, left_at, _SUMS + 2 * n_arms)
+        node_sums(held, held_start, held_border, n_arms, layout, stack, left_at, _SUMS + 2 * n_arms)
         for k in range(4 * n_arms):
             stack[right_at, _SUMS + k] -= stack[left_at, _SUMS + k]
         for which in range(2):
@@ -388,8 +398,8 @@ def _grow(root_key, root_depth, root_mean, rows, judges, table, rules, layout, r
             stack[at, _NODE] = n_nodes if left else n_nodes + 1
             stack[at, _PARENT], stack[at, _DEPTH] = me, depth + 1
             stack[at, _START], stack[at, _STOP] = (start, border) if left else (border, stop)
-            stack[at, _JUDGE_START] = judge_start if left else judge_border
-            stack[at, _JUDGE_STOP] = judge_border if left else judge_stop
+            stack[at, _HELD_START] = held_start if left else held_border
+            stack[at, _HELD_STOP] = held_border if left else held_stop
             stack[at, _BLOCK], stack[at, _SLOT] = local, large_slot if which == 0 else small_slot
             keys[at] = fold(key, _LEFT if left else _RIGHT)
         waiting += 2

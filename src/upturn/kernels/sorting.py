@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from upturn._arrays import Bools, Floats
 from upturn.kernels._jit import F8, U8, B1_out, U4_out, U8_out, b1, i8, kernel, void
 
 _SIGN = np.uint64(1 << 63)
@@ -22,7 +23,7 @@ _ONE = np.uint64(1)
 _LONGEST_REPAIR = 64  # insertion sort of a run longer than this is left to numpy
 
 
-def argsort_descending(score: NDArray[np.float64]) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+def argsort_descending(score: Floats) -> tuple[NDArray[np.uint32], Bools]:
     """Row numbers from the largest score to the smallest, equal scores in row order, and which of them end a tie.
 
     Parameters

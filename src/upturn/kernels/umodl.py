@@ -18,11 +18,9 @@ import functools
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ._jit import F8, I4_2, F8_out, i8, inner, kernel, void
-
-Floats = NDArray[np.float64]
+from upturn._arrays import Floats, Ints
+from upturn.kernels._jit import F8, I4_2, F8_out, i8, inner, kernel, void
 
 BLOCK = 1024  # log-factorials are made in blocks of so many, each with its own anchor, so rounding errors do not add up
 STIRLING = 1 << 16  # from here on by Stirling's series, whose next term is below 1e-27
@@ -164,7 +162,7 @@ def _part_costs(points, n_arms, n_classes, table, pooled, separate):
         separate[i] = separate_cost(points, i, i + 1, n_arms, n_classes, table)
 
 
-def part_costs(parts: NDArray[np.int64], n_arms: int, n_classes: int) -> tuple[Floats, Floats]:
+def part_costs(parts: Ints, n_arms: int, n_classes: int) -> tuple[Floats, Floats]:
     """Return both costs (W = 0 and W = 1) of every part, from its counts ``(parts, arms * classes)``."""
     points = np.zeros((len(parts) + 1, n_arms * n_classes), dtype=np.int32)
     np.cumsum(parts, axis=0, out=points[1:])

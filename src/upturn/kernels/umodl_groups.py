@@ -11,15 +11,15 @@ several starts are improved by moving single values and merging groups, and the 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ._jit import F8, I4_2, F8_2_out, I4_2_out, I8_out, f8, i8, inner, kernel
-from .umodl import Floats, interval_cost, log_factorials
-from .umodl_points import Points
-from .umodl_polish import TOLERANCE, cuts_cost
-from .umodl_search import exact_cuts
+from upturn._arrays import Floats, Ints
+from upturn.kernels._jit import F8, I4_2, F8_2_out, I4_2_out, I8_out, f8, i8, inner, kernel
+from upturn.kernels.umodl import interval_cost, log_factorials
+from upturn.kernels.umodl_points import Points
+from upturn.kernels.umodl_polish import TOLERANCE, cuts_cost
+from upturn.kernels.umodl_search import exact_cuts
 
-Groups = NDArray[np.int64]
+Groups = Ints
 
 EXACT_VALUES = 8  # 4,140 partitions
 PAIR_VALUES = 256  # up to here all pairs are merged greedily
@@ -189,7 +189,7 @@ def _merge_pairs(values, n_arms, n_classes, table, prior, change, labels):
     return groups
 
 
-def best_groups(values: NDArray[np.int64], n_arms: int, n_classes: int, prior: Floats, greedy: bool = False) -> Groups:
+def best_groups(values: Ints, n_arms: int, n_classes: int, prior: Floats, greedy: bool = False) -> Groups:
     """Return a group number for every value, numbered in the order of appearance, with the least cost found.
 
     ``prior[I]`` is the cost of having I groups. With ``greedy`` only the paper's start is used.

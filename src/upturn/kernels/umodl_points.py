@@ -23,10 +23,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ._jit import F8, I4_2, I8, U1, F8_out, I4_2_out, I8_out, U1_out, U8_out, b1, i8, inner, kernel, u8, void
-from .umodl import Floats
+from upturn._arrays import Floats, Ints
+from upturn.kernels._jit import (
+    F8,
+    I4_2,
+    I8,
+    U1,
+    F8_out,
+    I4_2_out,
+    I8_out,
+    U1_out,
+    U8_out,
+    b1,
+    i8,
+    inner,
+    kernel,
+    u8,
+    void,
+)
 
-Ints = NDArray[np.int64]
 Points = NDArray[np.int32]
 
 _SIGN = np.uint64(1 << 63)

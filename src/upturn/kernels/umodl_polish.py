@@ -6,11 +6,10 @@ A partition is the increasing list of the boundary points it cuts at, both ends 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ._jit import F8, I4_2, I8, F8_out, I4_2_out, I8_out, b1, f8, i8, inner, kernel, void
-from .umodl import (
-    Floats,
+from upturn._arrays import Floats, Ints
+from upturn.kernels._jit import F8, I4_2, I8, F8_out, I4_2_out, I8_out, b1, f8, i8, inner, kernel, void
+from upturn.kernels.umodl import (
     costs_of_cutting,
     costs_of_spans,
     general_cost,
@@ -18,9 +17,9 @@ from .umodl import (
     log_factorials,
     two_by_two_cost,
 )
-from .umodl_points import Points
+from upturn.kernels.umodl_points import Points
 
-Cuts = NDArray[np.int64]
+Cuts = Ints
 
 MOST_INTERVALS = 1 << 14  # post-optimisation never grows a partition beyond this
 SCAN = 2048  # a longer span is scanned in strides,

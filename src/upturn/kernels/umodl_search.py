@@ -17,14 +17,12 @@ along those prices, halving brackets, and drops a bracket as soon as its tangent
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ._jit import F8, I4_2, I8, F8_out, I8_out, f8, i8, kernel, void
-from .umodl import Floats, costs_up_to
-from .umodl_points import Points, SortedColumn
-from .umodl_polish import TOLERANCE, Cuts, cuts_cost, merged, polish, shifted, table_for, thinned
-
-Rows = NDArray[np.int64]
+from upturn._arrays import Floats, Ints
+from upturn.kernels._jit import F8, I4_2, I8, F8_out, I8_out, f8, i8, kernel, void
+from upturn.kernels.umodl import costs_up_to
+from upturn.kernels.umodl_points import Points, SortedColumn
+from upturn.kernels.umodl_polish import TOLERANCE, Cuts, cuts_cost, merged, polish, shifted, table_for, thinned
 
 STORED_POINTS = 4096  # up to here the costs of all intervals are kept (67 MB), beyond they are computed on the fly
 ALL_POINTS = 1 << 15  # the fast search works on all boundary points up to so many,
@@ -162,7 +160,7 @@ def fast_cuts(points: Points, n_arms: int, n_classes: int, prior: Floats) -> Cut
     return min(found, key=lambda cuts: _total(points, cuts, n_arms, n_classes, prior))
 
 
-def refined_cuts(column: SortedColumn, n_arms: int, n_classes: int, prior: Floats) -> tuple[Points, Rows]:
+def refined_cuts(column: SortedColumn, n_arms: int, n_classes: int, prior: Floats) -> tuple[Points, Ints]:
     """Return counts and rows of the cuts that ``fast_cuts`` finds on micro-points, moved to the best places nearby.
 
     Around every cut all boundary points join the micro-points, and the cuts are searched and polished again, until none

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
+from upturn._arrays import Floats, Indices
 from upturn._nuisance import Member
-from upturn._table import Matrix, Schema
+from upturn._table import Schema
 from upturn.base import Experiment, UpliftEstimator
 
 
@@ -26,7 +27,7 @@ class MetaLearner(UpliftEstimator):
         """The columns members look at."""
         return self._schema
 
-    def _columns(self, X: Matrix) -> NDArray[np.float64]:
+    def _columns(self, X: Floats) -> Floats:
         """Predictions of all members, a column each."""
         return np.column_stack([member.predict(X) for member in self._members])
 
@@ -48,11 +49,11 @@ def effect_base(effect_estimator: Any, estimator: Any) -> Any:
     return effect_estimator
 
 
-def pair(data: Experiment, code: int) -> NDArray[np.intp]:
+def pair(data: Experiment, code: int) -> Indices:
     """The rows of control and of one arm."""
     return np.flatnonzero((data.arm == 0) | (data.arm == code))
 
 
-def part(weight: NDArray[np.float64] | None, rows: NDArray[Any]) -> NDArray[np.float64] | None:
+def part(weight: Floats | None, rows: NDArray[Any]) -> Floats | None:
     """The weights of some rows, if there are weights."""
     return None if weight is None else weight[rows]

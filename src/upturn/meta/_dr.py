@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from upturn._arrays import Floats
 from upturn._nuisance import (
     PropensitySpec,
     clip_propensity,
@@ -17,8 +17,8 @@ from upturn._nuisance import (
     rows_that_count,
     seed_of,
 )
-from upturn._run import make_seed, run_parallel
-from upturn._table import Matrix
+from upturn._parallel import run_parallel
+from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn.base import Experiment
 from upturn.meta._base import MetaLearner, effect_base
@@ -125,7 +125,7 @@ class DRLearner(MetaLearner):
             n_jobs=self.n_jobs,
         )
 
-    def _predict(self, X: Matrix) -> NDArray[np.float64]:
+    def _predict(self, X: Floats) -> Floats:
         return self._columns(X)
 
     def _get_state(self) -> dict[str, Any]:

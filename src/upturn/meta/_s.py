@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from upturn._arrays import Floats
 from upturn._encode import LinearEncoder
 from upturn._nuisance import fit_response, seed_of
-from upturn._run import make_seed
-from upturn._table import Matrix, Schema
+from upturn._seeds import make_seed
+from upturn._table import Schema
 from upturn._target import Label
 from upturn.base import Experiment
 from upturn.meta._base import MetaLearner
@@ -76,7 +76,7 @@ class SLearner(MetaLearner):
         seed = seed_of(make_seed(self.random_state))
         self._members = [fit_response(self.estimator, features, data.y, data.weight, schema, seed=seed)]
 
-    def _features(self, X: Matrix, indicators: NDArray[np.float64]) -> Matrix:
+    def _features(self, X: Floats, indicators: Floats) -> Floats:
         if self._encoder is None:
             return np.column_stack([X, indicators])
         encoded = self._encoder.transform(X)
@@ -94,14 +94,14 @@ class SLearner(MetaLearner):
             extra += [f"arm {k + 1} × {name}" for k in range(n_arms) for name in names]
         return Schema((*names, *extra), False, (*levels, *(None,) * len(extra)))
 
-    def _predict_response(self, X: Matrix) -> NDArray[np.float64]:
+    def _predict_response(self, X: Floats) -> Floats:
         response = np.empty((len(X), self._n_arms + 1))
         for k, indicators in enumerate(np.eye(self._n_arms + 1)[:, 1:]):
             features = self._features(X, np.tile(indicators, (len(X), 1)))
             response[:, k] = self._members[0].predict(features)
         return response
 
-    def _predict(self, X: Matrix) -> NDArray[np.float64]:
+    def _predict(self, X: Floats) -> Floats:
         response = self._predict_response(X)
         return response[:, 1:] - response[:, :1]
 

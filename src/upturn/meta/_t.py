@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from upturn._arrays import Floats
 from upturn._nuisance import Member, fit_response, seed_of
-from upturn._run import make_seed, run_parallel
-from upturn._table import Matrix
+from upturn._parallel import run_parallel
+from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn.base import Experiment
 from upturn.meta._base import MetaLearner, part
@@ -94,10 +92,10 @@ class TLearner(MetaLearner):
 
         self._members = run_parallel(one, range(data.n_arms + 1), n_jobs=self.n_jobs)
 
-    def _predict_response(self, X: Matrix) -> NDArray[np.float64]:
+    def _predict_response(self, X: Floats) -> Floats:
         return self._columns(X)
 
-    def _predict(self, X: Matrix) -> NDArray[np.float64]:
+    def _predict(self, X: Floats) -> Floats:
         response = self._columns(X)
         return response[:, 1:] - response[:, :1]
 

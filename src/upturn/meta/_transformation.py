@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from upturn._arrays import Floats
 from upturn._encode import LinearEncoder
 from upturn._nuisance import (
     Logistic,
@@ -18,7 +18,6 @@ from upturn._nuisance import (
     fit_propensity,
     fit_response,
 )
-from upturn._table import Matrix
 from upturn._target import Label
 from upturn.base import Experiment, UpliftEstimator
 
@@ -132,7 +131,7 @@ class ClassTransformation(UpliftEstimator):
         self._member = member
         self.estimator_, self.encoder_ = member.model, member.encoder
 
-    def _predict(self, X: Matrix) -> NDArray[np.float64]:
+    def _predict(self, X: Floats) -> Floats:
         if hasattr(self, "estimator_"):  # what was fitted counts, not the parameter, which may have changed since
             return (2.0 * self._member.predict(X) - 1.0)[:, None]
         assert self.encoder_ is not None

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from upturn._arrays import Floats
 from upturn._nuisance import fit_response, seed_of
-from upturn._run import make_seed
-from upturn._table import Matrix
+from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn.base import Experiment
 from upturn.meta._base import MetaLearner, part
@@ -66,5 +63,5 @@ class TreatedOnly(MetaLearner):
                 fit_response(self.estimator, data.X[rows], data.y[rows], weight, data.schema, seed=own)
             )
 
-    def _predict(self, X: Matrix) -> NDArray[np.float64]:
+    def _predict(self, X: Floats) -> Floats:
         return self._columns(X)

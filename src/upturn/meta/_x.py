@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from upturn._arrays import Floats
 from upturn._nuisance import (
     Member,
     Propensity,
@@ -17,8 +17,8 @@ from upturn._nuisance import (
     fit_response,
     seed_of,
 )
-from upturn._run import make_seed, run_parallel
-from upturn._table import Matrix
+from upturn._parallel import run_parallel
+from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn.base import Experiment
 from upturn.meta._base import MetaLearner, effect_base, part
@@ -118,7 +118,7 @@ class XLearner(MetaLearner):
         self._propensity, self._clip = fit_propensity(self.propensity, data), float(self.clip)
         clip_propensity(self._propensity.predict(data.X), self.clip, type(self).__name__)  # says what it will do
 
-    def _predict(self, X: Matrix) -> NDArray[np.float64]:
+    def _predict(self, X: Floats) -> Floats:
         effects = self._columns(X)
         chance = self._propensity.predict(X)
         chance = np.clip(chance, self._clip, 1 - self._clip)

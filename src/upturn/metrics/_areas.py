@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from upturn._run import make_seed
+from upturn._arrays import Floats
+from upturn._seeds import make_seed
 from upturn._target import Target
 from upturn.metrics._conventions import LIFT_COUNTS, Convention, Ranking, auuc_statistic, check_target
 from upturn.metrics._estimate import Estimate, check_level, metric, warn_user
 from upturn.metrics._gate import read_group
-from upturn.metrics._ranked import Floats, Judged, judge, rank_one_group, read_ranked
+from upturn.metrics._ranked import Judged, judge, rank_one_group, read_ranked
 from upturn.metrics._statistic import Statistic, Strata, measure, replicate
 
 

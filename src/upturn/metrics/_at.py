@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from upturn._run import make_seed
+from upturn._arrays import Floats
+from upturn._results import Table
+from upturn._seeds import make_seed
 from upturn._target import Target
 from upturn.kernels.ranking import S0, S1, W0, W1
 from upturn.metrics._areas import estimate
@@ -22,8 +24,7 @@ from upturn.metrics._conventions import (
     ratio_or_nan,
 )
 from upturn.metrics._estimate import SmallSampleWarning, check_level, metric, warn_user
-from upturn.metrics._frame import Table
-from upturn.metrics._ranked import Floats, Judged, judge, rank, read_one_arm, read_ranked
+from upturn.metrics._ranked import Judged, judge, rank, read_one_arm, read_ranked
 from upturn.metrics._statistic import FEW_ROWS, Statistic, Strata, measure, replicate
 
 

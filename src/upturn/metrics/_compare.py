@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from upturn._run import make_seed
+from upturn._results import NOT_AVAILABLE, Table
+from upturn._seeds import make_seed
 from upturn._target import Target, read_score, read_target
 from upturn.metrics._areas import warn_if_undefined
 from upturn.metrics._at import at_statistic
@@ -23,7 +24,6 @@ from upturn.metrics._conventions import (
     qini_statistic,
 )
 from upturn.metrics._estimate import Estimate, check_level, warn_user
-from upturn.metrics._frame import NOT_AVAILABLE, Table
 from upturn.metrics._ranked import judge
 from upturn.metrics._statistic import Statistic, Strata, measure, replicate
 

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from upturn._arrays import Floats
 from upturn._target import Target
 from upturn.kernels import areas
-from upturn.metrics._ranked import Floats
 from upturn.metrics._statistic import Statistic
 
 Convention = Literal["sklift", "causalml", "criteo", "grf", "libuplift"]

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from upturn._run import make_seed
+from upturn._arrays import Floats
+from upturn._seeds import make_seed
 from upturn.kernels.ranking import S0, S1, W0, W1, gain_curve, separate_curve
 from upturn.metrics._conventions import Convention, Ranking, check_convention, check_ranking, check_target, rates, ratio
 from upturn.metrics._estimate import check_level
 from upturn.metrics._gate import read_group
-from upturn.metrics._ranked import Floats, Judged, Ranked, rank, rank_one_group, read_one_arm
+from upturn.metrics._ranked import Judged, Ranked, rank, rank_one_group, read_one_arm
 from upturn.metrics._statistic import Statistic, Strata, replicate
 
 GRID = np.linspace(0, 1, 101)  # where bands are computed, and averages over splits by default
@@ -58,7 +59,7 @@ class Curve:
 
     def to_frame(self) -> Any:
         """The points as a pandas table, with the band when there is one."""
-        from upturn.metrics._frame import as_frame
+        from upturn._results import as_frame
 
         columns = {"x": self.x, "y": self.y}
         return as_frame(columns if self.low is None else {**columns, "low": self.low, "high": self.high})

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from upturn._run import make_seed
+from upturn._arrays import Floats
+from upturn._seeds import make_seed
 from upturn._target import Target, read_target
 from upturn.kernels.ranking import S1, W1
 from upturn.metrics._conventions import ratio
 from upturn.metrics._curves import GRID, Curve, with_band
 from upturn.metrics._estimate import Estimate, check_level, metric
 from upturn.metrics._gate import read_propensity, read_recommended, read_response
-from upturn.metrics._ranked import Floats, Judged, arm_shares, rank_one_group, read_ranked
+from upturn.metrics._ranked import Judged, arm_shares, rank_one_group, read_ranked
 from upturn.metrics._robust import robust_effects, robust_values
 from upturn.metrics._statistic import Statistic, Strata, replicate, replicate_means
 

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from upturn._arrays import Floats, Ints
+
 
 class SmallSampleWarning(UserWarning):
     """An arm has so few rows that an interval says little."""
@@ -38,9 +40,9 @@ class Estimate(float):
     low: float
     high: float
     level: float
-    samples: NDArray[np.float64]
+    samples: Floats
 
-    def __new__(cls, value: float, samples: NDArray[np.float64], level: float) -> Estimate:
+    def __new__(cls, value: float, samples: Floats, level: float) -> Estimate:
         """Make one from the value on the data itself and its replicates."""
         self = super().__new__(cls, value)
         defined = samples[np.isfinite(samples)]
@@ -86,9 +88,7 @@ def metric(function: Callable[..., float]) -> Metric:
     return cast(Metric, function)
 
 
-def rows_by_stratum(
-    codes: NDArray[np.uint8], n: int, weight: NDArray[np.float64] | None = None
-) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+def rows_by_stratum(codes: NDArray[np.uint8], n: int, weight: Floats | None = None) -> tuple[NDArray[np.uint32], Ints]:
     """Row numbers listed stratum by stratum, and where each starts: what a stratified bootstrap draws from.
 
     Rows of no weight are not listed: a replicate that drew nothing else of an arm would have nothing to say.

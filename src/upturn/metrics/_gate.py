@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from upturn._arrays import Floats, Indices
 from upturn._columns import check_same_length, is_missing, read_outcome, read_weight
 from upturn._target import Target, is_packed, read_labels, read_score
-from upturn.metrics._ranked import Floats
 
 
 def read_group(y: Any, score: Any, sample_weight: Any) -> tuple[Floats, Floats, Floats | None]:
@@ -28,7 +27,7 @@ def read_group(y: Any, score: Any, sample_weight: Any) -> tuple[Floats, Floats, 
     return values, read_score(score, len(values), 1)[:, 0], weight
 
 
-def read_recommended(recommended: Any, target: Target) -> NDArray[np.intp]:
+def read_recommended(recommended: Any, target: Target) -> Indices:
     """Recommended labels as arm codes."""
     labels = read_labels(recommended, "recommended")
     check_same_length({"y": target.y, "recommended": labels})

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from upturn._arrays import Bools, Floats
 from upturn._target import Target, read_score, read_target
 from upturn.kernels.ranking import arrange, running_sums, sum_columns
 from upturn.kernels.sorting import argsort_descending
-
-Floats = NDArray[np.float64]
 
 NONE = np.empty(0)  # weights that are 1 everywhere
 
@@ -28,7 +27,7 @@ class Ranked:
     """
 
     order: NDArray[np.uint32]
-    last: NDArray[np.bool_]
+    last: Bools
     y: Floats
     side: NDArray[np.uint8]
     weight: Floats

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from upturn._run import make_seed
+from upturn._seeds import make_seed
 from upturn.metrics._areas import estimate, judge_one_group
 from upturn.metrics._conventions import (
     Convention,

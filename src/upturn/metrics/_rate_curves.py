@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from upturn._arrays import Floats
 from upturn.kernels.areas import deviation_curve
 from upturn.kernels.ranking import S0, S1, W0, W1
 from upturn.metrics._conventions import Convention, check_convention, check_target, rates, ratio
 from upturn.metrics._curves import GRID, Curve, banded, curve_of, person_by_person
 from upturn.metrics._effects import dr_effects
 from upturn.metrics._estimate import check_level
-from upturn.metrics._ranked import Floats, Ranked, rank, rank_one_group, read_one_arm
+from upturn.metrics._ranked import Ranked, rank, rank_one_group, read_one_arm
 from upturn.metrics._rate import only_effects
 from upturn.metrics._statistic import Statistic, Strata
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from upturn._arrays import Floats
 from upturn.kernels import robust
-
-Floats = NDArray[np.float64]
 
 
 def robust_values(y: Floats, arm: NDArray[np.uint8], code: Any, response: Floats, chance: Floats) -> Floats:

@@ -14,12 +14,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._run import run_parallel
+from upturn._arrays import Floats, Ints
+from upturn._parallel import run_parallel
 from upturn._target import Target
 from upturn.kernels.areas import fold_ranking, read_arm_shares, read_shares
 from upturn.kernels.resampling import BOOTSTRAP, HALF, draw_replicate
 from upturn.metrics._estimate import SmallSampleWarning, check_replicates, rows_by_stratum, warn_user
-from upturn.metrics._ranked import NONE, Floats, Judged, Ranked
+from upturn.metrics._ranked import NONE, Judged, Ranked
 
 Scheme = Literal["bootstrap", "half"]
 
@@ -65,7 +66,7 @@ class Strata:
     """
 
     rows: NDArray[np.uint32]
-    starts: NDArray[np.int64]
+    starts: Ints
     y: Floats
     weight: Floats
     names: Sequence[str]

@@ -8,19 +8,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtr
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from upturn._run import run_parallel
+from upturn._arrays import Floats
+from upturn._parallel import run_parallel
 from upturn._splitters import RepeatedUpliftSplit, UpliftKFold
 from upturn._target import decode, pack, read_target
 from upturn.metrics import Curve, Table, average_curves, uplift_curve
 from upturn.model_selection._journal import Journal
 from upturn.model_selection._scorers import UpliftScorer, check_arms, control_of, uplift_scorer
-
-Floats = NDArray[np.float64]
 
 _GRID = 101
 

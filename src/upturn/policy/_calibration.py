@@ -11,9 +11,10 @@ from sklearn.base import clone
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
+from upturn._arrays import Bools, Floats, Indices
 from upturn._nuisance import make_folds, rows_that_count
-from upturn._run import make_seed, run_parallel
-from upturn._table import Matrix
+from upturn._parallel import run_parallel
+from upturn._seeds import make_seed
 from upturn._target import Label, Target, read_target
 from upturn.base import Experiment, UpliftEstimator
 from upturn.metrics import Table
@@ -22,7 +23,7 @@ from upturn.metrics._ranked import read_ranked
 
 _COLUMNS = {"arm", "rows", "predicted", "effect", "se", "low", "high", "calibrated"}
 _END_ROWS, _END_SHARE = 20, 0.01  # rows, and share of the rows, that the ends of an isotonic map rest on at least
-Knots = tuple[NDArray[np.float64], NDArray[np.float64]]
+Knots = tuple[Floats, Floats]
 
 
 class UpliftCalibrator(UpliftEstimator):
@@ -156,7 +157,7 @@ class UpliftCalibrator(UpliftEstimator):
         self.model_._fit(data)
         self._calibrate(data, scores)
 
-    def _calibrate(self, data: Experiment, scores: NDArray[np.float64]) -> None:
+    def _calibrate(self, data: Experiment, scores: Floats) -> None:
         self._knots = []
         for k in range(data.n_arms):
             rows = np.flatnonzero((data.arm == 0) | (data.arm == k + 1))
@@ -180,10 +181,10 @@ class UpliftCalibrator(UpliftEstimator):
         check_is_fitted(self)
         return Table({**self._columns, "arm": [self.arms_[code - 1] for code in self._columns["arm"]]})
 
-    def _map(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _map(self, scores: Floats) -> Floats:
         return np.column_stack([np.interp(scores[:, k], *knots) for k, knots in enumerate(self._knots)])
 
-    def _predict(self, X: Matrix) -> NDArray[np.float64]:
+    def _predict(self, X: Floats) -> Floats:
         return self._map(self.model_._predict(X))
 
     def _get_state(self) -> dict[str, Any]:
@@ -219,9 +220,7 @@ class UpliftCalibrator(UpliftEstimator):
         self.model_, self._knots = model, [(score, effect) for score, effect in knots]
 
 
-def score_effects(
-    y: NDArray[np.float64], treated: NDArray[np.bool_], weight: NDArray[np.float64], score: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def score_effects(y: Floats, treated: Bools, weight: Floats, score: Floats) -> Floats:
     """Noisy effects ψ of single rows of a randomised (or weighted) experiment, with means that follow the score's rank."""
     order = np.argsort(score, kind="stable")
     rank = np.empty(len(score))
@@ -238,10 +237,10 @@ def score_effects(
 
 
 def _isotonic(
-    score: NDArray[np.float64],
-    effect: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    treated: NDArray[np.bool_],
+    score: Floats,
+    effect: Floats,
+    weight: Floats,
+    treated: Bools,
     largest: float,
 ) -> Knots:
     keep = weight > 0
@@ -256,9 +255,7 @@ def _isotonic(
     return values[ends], np.asarray(fitted[ends], dtype=np.float64)
 
 
-def _pool_ends(
-    fitted: NDArray[np.float64], weight: NDArray[Any], control: NDArray[Any], treated: NDArray[Any]
-) -> NDArray[np.float64]:
+def _pool_ends(fitted: Floats, weight: NDArray[Any], control: NDArray[Any], treated: NDArray[Any]) -> Floats:
     """Join the steps at either end with their neighbours until they rest on enough rows, of both arms.
 
     ``control`` and ``treated`` are numbers of rows. Where the two ends meet, all is one step.
@@ -280,9 +277,7 @@ def _pool_ends(
     return np.maximum.accumulate(pooled)  # a mean may leave its range by a rounding error
 
 
-def _linear(
-    score: NDArray[np.float64], effect: NDArray[np.float64], weight: NDArray[np.float64], largest: float
-) -> Knots:
+def _linear(score: Floats, effect: Floats, weight: Floats, largest: float) -> Knots:
     """The line through the mean as two points, where it meets ±``largest``; beyond them it is level."""
     mean, level = np.average(score, weights=weight), np.average(effect, weights=weight)
     spread = weight @ (score - mean) ** 2
@@ -338,7 +333,7 @@ def calibration_table(
     return Table(columns)
 
 
-def _bins(score: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
+def _bins(score: Floats, n_bins: int) -> Indices:
     """A bin per row by quantiles of the score; equal scores share one."""
     if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
         raise ValueError(f"n_bins={n_bins!r}: expected a number of bins, 1 or more")
@@ -347,7 +342,7 @@ def _bins(score: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
     return np.asarray(np.unique(codes, return_inverse=True)[1])
 
 
-def _table(target: Target, scores: NDArray[np.float64], n_bins: int, level: float) -> dict[str, Any]:
+def _table(target: Target, scores: Floats, n_bins: int, level: float) -> dict[str, Any]:
     z = float(ndtri(0.5 + level / 2))
     lines: dict[str, list[Any]] = {}
     weights = np.ones(len(target.y)) if target.weight is None else target.weight
@@ -374,7 +369,7 @@ def _table(target: Target, scores: NDArray[np.float64], n_bins: int, level: floa
     return lines
 
 
-def _bin_means(target: Target, scores: NDArray[np.float64], values: NDArray[np.float64], n_bins: int) -> list[float]:
+def _bin_means(target: Target, scores: Floats, values: Floats, n_bins: int) -> list[float]:
     found: list[float] = []
     weights = np.ones(len(target.y)) if target.weight is None else target.weight
     for code in range(1, target.n_arms + 1):
@@ -388,7 +383,7 @@ def _bin_means(target: Target, scores: NDArray[np.float64], values: NDArray[np.f
     return found
 
 
-def _difference(y: NDArray[np.float64], treated: NDArray[np.bool_], weight: NDArray[np.float64]) -> tuple[float, float]:
+def _difference(y: Floats, treated: Bools, weight: Floats) -> tuple[float, float]:
     """Difference of weighted means and its standard error; NaN where an arm has no weight or one row."""
     means, variances = [], []
     for side in (~treated, treated):

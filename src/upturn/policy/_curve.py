@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from upturn._arrays import Floats, Ints
 from upturn._target import Label
 from upturn.metrics import Table
 from upturn.metrics._estimate import check_level
-from upturn.policy._money import read_costs, read_uplift, read_value
+from upturn.policy._gate import read_costs, read_uplift, read_value
 from upturn.policy._path import Path, make_path, measure
 from upturn.policy._target import _prices, _read_experiment
 
@@ -40,17 +40,17 @@ class GainCurve:
         Confidence level of the intervals.
     """
 
-    budget: NDArray[np.float64]
-    treated: NDArray[np.float64]
-    gain: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    predicted: NDArray[np.float64]
-    random: NDArray[np.float64]
-    profit: NDArray[np.float64] | None
-    profit_low: NDArray[np.float64] | None
-    profit_high: NDArray[np.float64] | None
-    random_profit: NDArray[np.float64] | None
+    budget: Floats
+    treated: Floats
+    gain: Floats
+    low: Floats
+    high: Floats
+    predicted: Floats
+    random: Floats
+    profit: Floats | None
+    profit_low: Floats | None
+    profit_high: Floats | None
+    random_profit: Floats | None
     level: float
 
     @property
@@ -185,12 +185,12 @@ def gain_curve(
     )
 
 
-def _so_far(change: NDArray[np.float64], stops: NDArray[np.int64]) -> NDArray[np.float64]:
+def _so_far(change: Floats, stops: Ints) -> Floats:
     """The sum of the changes up to every stop."""
     return np.concatenate(([0.0], np.cumsum(change)))[stops]
 
 
-def _mixture(path: Path, stops: NDArray[np.int64], weight: NDArray[np.float64], n_arms: int) -> NDArray[np.float64]:
+def _mixture(path: Path, stops: Ints, weight: Floats, n_arms: int) -> Floats:
     """The share of people who have each arm at every stop, a column per arm."""
     mine = weight[path.row]
     changes = [mine * (path.after == k) - mine * (path.before == k) for k in range(1, n_arms + 1)]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from upturn._arrays import Bools, Floats
 from upturn.metrics import Table
 
 GROUPS = ("persuadable", "sure thing", "lost cause", "sleeping dog")
@@ -129,5 +130,5 @@ def four_groups(response: Any, *, margin: float | None = None, level: float | No
     return FourGroups(np.array(GROUPS)[code], Table(columns), width, cut, caveat)
 
 
-def _mean(values: NDArray[np.float64], members: NDArray[np.bool_]) -> float:
+def _mean(values: Floats, members: Bools) -> float:
     return float(values[members].mean()) if members.any() else float("nan")

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._run import make_seed, run_parallel
+from upturn._arrays import Floats, Ints
+from upturn._parallel import run_parallel
+from upturn._seeds import make_seed
 from upturn._target import Target
 from upturn.kernels.budget import bootstrap_path_gains, fill, path_gains, upgrades
 from upturn.kernels.sorting import argsort_descending
@@ -27,9 +29,9 @@ class Path:
     row: NDArray[np.uint32]
     before: NDArray[np.uint8]
     after: NDArray[np.uint8]
-    slope: NDArray[np.float64]
-    cost: NDArray[np.float64]
-    benefit: NDArray[np.float64]
+    slope: Floats
+    cost: Floats
+    benefit: Floats
 
     def __len__(self) -> int:
         return len(self.row)
@@ -59,7 +61,7 @@ def _rounded_up(budget: float) -> float:
     return budget + 1e-9 * max(abs(budget), 1e-300)
 
 
-def make_path(cost: NDArray[np.float64], benefit: NDArray[np.float64], floor: float, random_state: Any) -> Path:
+def make_path(cost: Floats, benefit: Floats, floor: float, random_state: Any) -> Path:
     """The path that gains most at every budget, of upgrades steeper than ``floor``; ties are in random order."""
     size = cost.size
     row, before, after = np.empty(size, np.uint32), np.empty(size, np.uint8), np.empty(size, np.uint8)
@@ -79,17 +81,17 @@ def make_path(cost: NDArray[np.float64], benefit: NDArray[np.float64], floor: fl
 class PathGains:
     """Gains per person at some stops of a path, and average effects of the arms, with their bootstrap replicates."""
 
-    gains: NDArray[np.float64]
-    effects: NDArray[np.float64]
-    gain_samples: NDArray[np.float64]
-    effect_samples: NDArray[np.float64]
+    gains: Floats
+    effects: Floats
+    gain_samples: Floats
+    effect_samples: Floats
 
 
 def measure(
     path: Path,
-    stops: NDArray[np.int64],
+    stops: Ints,
     target: Target,
-    y: NDArray[np.float64],
+    y: Floats,
     *,
     n_bootstrap: int,
     random_state: Any,

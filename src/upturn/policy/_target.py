@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from upturn._arrays import Floats
 from upturn._target import Label, Target, decode, read_target
 from upturn.metrics import Estimate, Table
 from upturn.metrics._estimate import check_level
-from upturn.policy._money import check_arms, read_costs, read_labels, read_uplift, read_value
+from upturn.policy._gate import check_arms, read_costs, read_labels, read_uplift, read_value
+from upturn.policy._measure import Ruler, predicted_comparison
 from upturn.policy._path import make_path
-from upturn.policy._ruler import Ruler, predicted_comparison
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,9 +132,7 @@ class Targeting:
         path = make_path(price, benefit, max(self._floor, np.nextafter(self._cut, -np.inf)), 0)
         return decode(self.labels, path.assignment(len(matrix), len(path)))
 
-    def _read_money(
-        self, cost: Any, value: Any, n: int
-    ) -> tuple[NDArray[np.float64] | None, float | NDArray[np.float64] | None]:
+    def _read_money(self, cost: Any, value: Any, n: int) -> tuple[Floats | None, float | Floats | None]:
         """Costs and values of other people, which must be of the kind the plan was made with."""
         if cost is not None and not self._has_costs:
             raise ValueError(
@@ -324,7 +323,7 @@ def target(
 
 
 def _read_experiment(
-    y: Any, treatment: Any, sample_weight: Any, control: Label | None, matrix: NDArray[np.float64]
+    y: Any, treatment: Any, sample_weight: Any, control: Label | None, matrix: Floats
 ) -> Target | None:
     if y is None:
         if treatment is not None:
@@ -345,11 +344,11 @@ def _read_experiment(
 
 
 def _prices(
-    uplift: NDArray[np.float64],
-    costs: NDArray[np.float64] | None,
-    worth: float | NDArray[np.float64] | None,
+    uplift: Floats,
+    costs: Floats | None,
+    worth: float | Floats | None,
     by_person: bool,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+) -> tuple[Floats, Floats, float]:
     """What an upgrade uses up, what it brings, and the slope below which it does not pay."""
     benefit = uplift if worth is None else uplift * np.reshape(worth, (-1, 1))
     if not by_person:
@@ -387,7 +386,7 @@ def _first_visits(rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     return rows[np.sort(first)]
 
 
-def _at(worth: float | NDArray[np.float64], rows: NDArray[Any]) -> float | NDArray[np.float64]:
+def _at(worth: float | Floats, rows: NDArray[Any]) -> float | Floats:
     return worth if isinstance(worth, float) else worth[rows]
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
+from upturn._arrays import Floats
 from upturn._encode import LinearEncoder
 from upturn._nuisance import PropensitySpec, crossfit_propensity, fit_propensity, make_folds
-from upturn._run import make_seed
+from upturn._seeds import make_seed
 from upturn._table import read_table
 from upturn._target import Label, read_target
 from upturn.base import Experiment
@@ -45,8 +46,8 @@ class Overlap:
         Per column: the largest standardised difference of means between an arm and control, before and after weighting.
     """
 
-    propensity: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    propensity: Floats
+    weights: Floats
     arm: NDArray[np.uint8]
     labels: list[Label]
     auc: float
@@ -160,7 +161,7 @@ def iptw_weights(
     sample_weight: Any = None,
     control: Label | None = None,
     random_state: Any = 0,
-) -> NDArray[np.float64]:
+) -> Floats:
     r"""Inverse probability of treatment weights: pass them as ``sample_weight`` to undo a biased assignment.
 
     .. math:: w_i = 1 / \hat P(T = T_i \mid X = X_i)
@@ -201,7 +202,7 @@ def iptw_weights(
     return found.weights
 
 
-def _clip(chance: NDArray[np.float64], clip: float) -> tuple[NDArray[np.float64], int]:
+def _clip(chance: Floats, clip: float) -> tuple[Floats, int]:
     if not isinstance(clip, int | float) or isinstance(clip, bool) or not 0 <= clip < 0.5:
         raise ValueError(f"clip={clip!r}: expected a number from 0 (no clipping) to below 0.5, such as 0.01")
     if clip == 0:
@@ -210,13 +211,11 @@ def _clip(chance: NDArray[np.float64], clip: float) -> tuple[NDArray[np.float64]
     return np.clip(chance, clip, 1 - clip), int(outside.any(axis=1).sum())
 
 
-def _auc(chance: NDArray[np.float64], arm: NDArray[np.uint8]) -> float:
+def _auc(chance: Floats, arm: NDArray[np.uint8]) -> float:
     return float(roc_auc_score(arm > 0, 1.0 - chance[:, 0]))
 
 
-def _arms_table(
-    chance: NDArray[np.float64], weights: NDArray[np.float64], arm: NDArray[np.uint8], labels: list[Label]
-) -> Table:
+def _arms_table(chance: Floats, weights: Floats, arm: NDArray[np.uint8], labels: list[Label]) -> Table:
     columns: dict[str, list[Any]] = {}
     for code, label in enumerate(labels):
         mine = arm == code
@@ -235,7 +234,7 @@ def _arms_table(
     return Table(columns)
 
 
-def _balance(data: Experiment, weights: NDArray[np.float64]) -> Table:
+def _balance(data: Experiment, weights: Floats) -> Table:
     encoder = LinearEncoder.fit(data.X, data.schema, standardize=False)
     features = encoder.transform(data.X)
     columns: dict[str, Any] = {
@@ -246,9 +245,7 @@ def _balance(data: Experiment, weights: NDArray[np.float64]) -> Table:
     return Table(columns)
 
 
-def _differences(
-    features: NDArray[np.float64], weights: NDArray[np.float64], arm: NDArray[np.uint8], n_arms: int
-) -> NDArray[np.float64]:
+def _differences(features: Floats, weights: Floats, arm: NDArray[np.uint8], n_arms: int) -> Floats:
     """Of the arms' standardised differences of means from control, the largest per column, with its sign.
 
     The unit is the unweighted standard deviation, averaged over the two arms, before and after weighting alike.

@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from upturn._arrays import Bools, Floats
 from upturn.kernels.hinge import hinge_loss
 from upturn.svm import _interior
-from upturn.svm._problem import Array, MarginData, MarginProblem, MarginSolution, certified, one_sided
+from upturn.svm._problem import MarginData, MarginProblem, MarginSolution, certified, one_sided
 
 SMALL = 6000  # rows below which the interior point alone is faster
 SMALL_WARM = 1500  # the same, when there is a point to start from
@@ -28,7 +29,7 @@ STRAY = 0.01  # share of rows frozen on the wrong side above which a band is not
 LOOSE = 5e-4  # the gap that is asked for before the last band
 
 
-def solve(problem: MarginProblem, data: MarginData, start: tuple[Array, Array] | None = None) -> MarginSolution:
+def solve(problem: MarginProblem, data: MarginData, start: tuple[Floats, Floats] | None = None) -> MarginSolution:
     """Solve an L1 problem to ``problem.tol``, certified on all rows.
 
     ``start`` is (w, b) of a neighbouring problem; it replaces the samples.
@@ -67,8 +68,8 @@ def solve(problem: MarginProblem, data: MarginData, start: tuple[Array, Array] |
 class _Walk:
     """A point on the way up: how far scores may still move (``width``), and the iterations spent."""
 
-    w: Array
-    b: Array
+    w: Floats
+    b: Floats
     width: float
     spent: int
 
@@ -85,7 +86,7 @@ def _nested_samples(n: int) -> NDArray[np.uint8]:
     return level
 
 
-def _at(data: MarginData, scores: Array, b: Array, width: float) -> tuple[NDArray[np.bool_], Array]:
+def _at(data: MarginData, scores: Floats, b: Floats, width: float) -> tuple[Bools, Floats]:
     """Rows within ``width`` of a margin, and for every row and hyperplane the multiplier it has when frozen."""
     keep = np.zeros(scores.shape[0], dtype=bool)
     frozen = np.empty_like(data.cost)
@@ -97,8 +98,8 @@ def _at(data: MarginData, scores: Array, b: Array, width: float) -> tuple[NDArra
 
 
 def _reduced(
-    problem: MarginProblem, data: MarginData, keep: NDArray[np.bool_], frozen: Array
-) -> tuple[_interior.InteriorState, Array]:
+    problem: MarginProblem, data: MarginData, keep: Bools, frozen: Floats
+) -> tuple[_interior.InteriorState, Floats]:
     """Solve for the kept rows with the others frozen; returns the state and the multipliers of all rows."""
     alpha = np.where(keep, 0.0, frozen)
     linear = -(data.X.T @ (data.z * alpha.sum(axis=0)))
@@ -114,7 +115,7 @@ def _reduced(
     return state, alpha
 
 
-def _wrong_side(data: MarginData, scores: Array, b: Array, alpha: Array, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _wrong_side(data: MarginData, scores: Floats, b: Floats, alpha: Floats, keep: Bools) -> Bools:
     """The frozen rows that are now on the other side of a margin."""
     wrong = np.zeros(keep.shape[0], dtype=bool)
     for k in range(b.shape[0]):

@@ -17,20 +17,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from upturn.svm._problem import Array, relative_gap
+from upturn._arrays import Floats
+from upturn.svm._problem import relative_gap
 
 _MOST_PLANES = 300
-Objective = Callable[[Array], tuple[float, Array]]
+Objective = Callable[[Floats], tuple[float, Floats]]
 
 
 @dataclass(frozen=True)
 class BundleSolution:
     """Where the bundle ended, its objective, the bound that proves it, and how often the objective was asked."""
 
-    coef: Array
+    coef: Floats
     objective: float
     dual_bound: float
     evaluations: int
@@ -41,11 +41,11 @@ class _Planes:
 
     def __init__(self, objective: Objective) -> None:
         self.objective = objective
-        self.slopes: list[Array] = []
+        self.slopes: list[Floats] = []
         self.offsets: list[float] = []
         self.count = 0
 
-    def add(self, point: Array) -> float:
+    def add(self, point: Floats) -> float:
         """Ask at a point, keep the plane there; returns the objective."""
         value, slope = self.objective(point)
         plane = slope - point
@@ -54,19 +54,19 @@ class _Planes:
         self.count += 1
         return value
 
-    def errors(self, w: Array, value: float) -> Array:
+    def errors(self, w: Floats, value: float) -> Floats:
         """How far each plane lies below the loss at w."""
         loss = value - 0.5 * float(w @ w)
         return np.asarray(np.maximum(loss - (np.array(self.offsets) + np.array(self.slopes) @ w), 0.0))
 
-    def forget(self, errors: Array) -> None:
+    def forget(self, errors: Floats) -> None:
         """Keep the planes that are nearest to the loss."""
         if len(errors) > _MOST_PLANES:
             keep = np.argsort(errors)[: _MOST_PLANES * 2 // 3]
             self.slopes, self.offsets = [self.slopes[k] for k in keep], [self.offsets[k] for k in keep]
 
 
-def minimise(objective: Objective, start: Array, tol: float, most: int = 12_000) -> BundleSolution:
+def minimise(objective: Objective, start: Floats, tol: float, most: int = 12_000) -> BundleSolution:
     """Minimise ½ ‖w‖² + loss to a relative gap of ``tol``; ``objective`` returns the value and a (sub)gradient."""
     planes = _Planes(objective)
     w = start.copy()
@@ -97,7 +97,7 @@ def minimise(objective: Objective, start: Array, tol: float, most: int = 12_000)
     return BundleSolution(w, value, bound, planes.count)
 
 
-def _shortest(rows: Array) -> NDArray[np.float64]:
+def _shortest(rows: Floats) -> Floats:
     """Weights of the shortest convex combination of some rows, by non-negative least squares."""
     if len(rows) == 1:
         return np.ones(1)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from upturn._arrays import Bools, Floats
 from upturn._target import Label
 from upturn.base import Experiment
-from upturn.svm._machine import Machine, number
+from upturn.svm._base import Machine, number
 
 
 class _Classifier(Machine):
@@ -26,10 +26,10 @@ class _Classifier(Machine):
         cost = np.ascontiguousarray((float(self.C) * self._price(kept))[None])
         self._adopt(self._solve(features, z, cost), rows, data)
 
-    def _price(self, data: Experiment) -> NDArray[np.float64]:
+    def _price(self, data: Experiment) -> Floats:
         return data.weights
 
-    def _labels(self, data: Experiment) -> NDArray[np.bool_]:
+    def _labels(self, data: Experiment) -> Bools:
         return np.asarray(data.y > 0)
 
     def _set_state(self, state: dict[str, Any]) -> None:
@@ -114,7 +114,7 @@ class StandardSVM(_Classifier):
     def _score_has_zero(self) -> bool:  # type: ignore[override]
         return self.flip_control
 
-    def _labels(self, data: Experiment) -> NDArray[np.bool_]:
+    def _labels(self, data: Experiment) -> Bools:
         return np.asarray((data.y > 0) == (data.arm == 1) if self.flip_control else data.y > 0)
 
 
@@ -182,7 +182,7 @@ class TwoCostSVM(_Classifier):
         self.random_state = random_state
         self.control = control
 
-    def _price(self, data: Experiment) -> NDArray[np.float64]:
+    def _price(self, data: Experiment) -> Floats:
         if number("C_control", self.C_control) < 0.0:
             raise ValueError(
                 f"C_control={self.C_control!r}: expected 0 (control rows are ignored) or a positive penalty"
@@ -246,7 +246,7 @@ class SubgroupSVM(_Classifier):
         self.random_state = random_state
         self.control = control
 
-    def _price(self, data: Experiment) -> NDArray[np.float64]:
+    def _price(self, data: Experiment) -> Floats:
         return np.asarray(data.weights * (data.arm == 1))
 
 

@@ -6,17 +6,17 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from upturn._run import run_parallel
+from upturn._arrays import Floats, Indices
+from upturn._parallel import run_parallel
 from upturn._splitters import UpliftKFold
 from upturn._target import Label, Target
 from upturn.base import Experiment
 from upturn.metrics._areas import mean_area
-from upturn.svm._machine import positive
+from upturn.svm._base import positive
 from upturn.svm._uplift import UpliftRows, UpliftSVM
 
-Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+Split = tuple[Indices, Indices]
 
 
 class UpliftSVMCV(UpliftSVM):
@@ -151,7 +151,7 @@ class UpliftSVMCV(UpliftSVM):
             return None if self.random_state is None else int(self.random_state)
         return int(np.random.default_rng(self.random_state).integers(2**31))
 
-    def _score_fold(self, data: Experiment, split: Split, Cs: Any, ratios: Any) -> NDArray[np.float64]:
+    def _score_fold(self, data: Experiment, split: Split, Cs: Any, ratios: Any) -> Floats:
         """AUUC on the test rows for every point of the grid."""
         train, test = (data.take(rows) for rows in split)
         machine = UpliftSVM(**{name: getattr(self, name) for name in _SHARED})
@@ -206,7 +206,7 @@ _SHARED = (
 )
 
 
-def _grid(name: str, values: Any, default: Any) -> NDArray[np.float64]:
+def _grid(name: str, values: Any, default: Any) -> Floats:
     if values is None:
         return np.asarray(default, dtype=np.float64)
     grid = np.unique(np.asarray(list(values), dtype=np.float64))

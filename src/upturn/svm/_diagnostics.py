@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import column_or_1d
 
+from upturn._arrays import Floats
 from upturn._table import read_table
 from upturn._target import read_target
 from upturn.base import Experiment
+from upturn.svm._base import number
 from upturn.svm._energy import energy, signed_weights
-from upturn.svm._machine import number
 from upturn.svm._uplift import UpliftRows, UpliftSVM
 
 
@@ -84,9 +84,9 @@ class ScoreBalance:
     mean_difference: float
     ks: float
     energy: float
-    score: NDArray[np.float64]
-    treated_cdf: NDArray[np.float64]
-    control_cdf: NDArray[np.float64]
+    score: Floats
+    treated_cdf: Floats
+    control_cdf: Floats
 
 
 def score_balance(score: Any, treatment: Any, *, sample_weight: Any = None, control: Any = None) -> ScoreBalance:
@@ -131,7 +131,7 @@ def score_balance(score: Any, treatment: Any, *, sample_weight: Any = None, cont
     )
 
 
-def sign_shares(model: UpliftSVM, X: Any, y: Any, treatment: Any, ratios: Iterable[float]) -> NDArray[np.float64]:
+def sign_shares(model: UpliftSVM, X: Any, y: Any, treatment: Any, ratios: Iterable[float]) -> Floats:
     """Shares of rows predicted harmed, unmoved and helped, as C2/C1 grows (Figures 6.3.1 and 6.3.2).
 
     Parameters

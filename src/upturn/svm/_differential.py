@@ -6,15 +6,14 @@ import warnings
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from upturn._arrays import Floats
 from upturn._encode import LinearEncoder
-from upturn._table import Matrix
 from upturn._target import Label
 from upturn.base import Experiment, UpliftEstimator
 from upturn.svm import _pairwise
-from upturn.svm._machine import number, positive
+from upturn.svm._base import number, positive
 from upturn.svm._solve import one_thread
 
 
@@ -137,11 +136,11 @@ class DifferentialSVM(UpliftEstimator):
             raise ValueError(f"lam={lam!r}: expected 'auto', 'paper', or a weight of 0 or more")
         return float(lam)
 
-    def _set_w(self, w: NDArray[np.float64]) -> None:
+    def _set_w(self, w: Floats) -> None:
         self._w = w
         self.coef_ = w / self.encoder_.scale
 
-    def _predict(self, X: Matrix) -> NDArray[np.float64]:
+    def _predict(self, X: Floats) -> Floats:
         return np.asarray(self.encoder_.transform(X) @ self._w)[:, None]
 
     def _get_state(self) -> dict[str, Any]:
@@ -169,7 +168,7 @@ class DifferentialSVM(UpliftEstimator):
         self._set_w(w)
 
 
-def pair_data(features: NDArray[np.float64], data: Experiment, C: float, lam: float) -> _pairwise.PairData:
+def pair_data(features: Floats, data: Experiment, C: float, lam: float) -> _pairwise.PairData:
     """The two groups' pairs: successes above failures in treatment, failures above successes in control.
 
     Pairs see differences only, so columns are centred: a large offset would cancel at the cost of digits.

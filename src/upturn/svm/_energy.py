@@ -18,24 +18,24 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from upturn._arrays import Bools, Floats
 from upturn.kernels.pairwise import energy_field
-from upturn.svm._problem import Array, MarginData, MarginProblem, MarginSolution, best_intercepts, settle
+from upturn.svm._problem import MarginData, MarginProblem, MarginSolution, best_intercepts, settle
 
-Inner = Callable[[MarginProblem, MarginData, tuple[Array, Array] | None], MarginSolution]
+Inner = Callable[[MarginProblem, MarginData, tuple[Floats, Floats] | None], MarginSolution]
 
 
 @dataclass(frozen=True)
 class EnergyTerm:
     """``balance`` · S(w), with signed row weights ``signed``."""
 
-    signed: Array
+    signed: Floats
     alpha: float
     balance: float
 
 
-def signed_weights(treated: NDArray[np.bool_], weight: Array | None = None) -> Array:
+def signed_weights(treated: Bools, weight: Floats | None = None) -> Floats:
     """+w_i / Σ_T w for treated rows, -w_i / Σ_C w for the others."""
     c = np.ones(treated.shape[0]) if weight is None else np.array(weight, dtype=np.float64)
     c[treated] /= c[treated].sum()
@@ -43,7 +43,7 @@ def signed_weights(treated: NDArray[np.bool_], weight: Array | None = None) -> A
     return c
 
 
-def energy(scores: Array, signed: Array, alpha: float) -> tuple[float, Array]:
+def energy(scores: Floats, signed: Floats, alpha: float) -> tuple[float, Floats]:
     """S and its slope in every score."""
     order = np.argsort(scores, kind="stable")
     field = np.empty(scores.shape[0])
@@ -58,7 +58,7 @@ def solve(
     data: MarginData,
     term: EnergyTerm,
     inner: Inner,
-    start: tuple[Array, Array] | None = None,
+    start: tuple[Floats, Floats] | None = None,
     max_outer: int = 200,
 ) -> MarginSolution:
     """Minimise the margin problem plus the energy term to a stationary point, by the margin solver ``inner``."""
@@ -113,16 +113,16 @@ def solve(
 class _Point:
     """The objective and the energy term's gradient (balance included) at w, with the best intercepts for w."""
 
-    w: Array
-    b: Array
-    low: Array
-    high: Array
+    w: Floats
+    b: Floats
+    low: Floats
+    high: Floats
     value: float
     energy: float
-    slope: Array
+    slope: Floats
 
     @staticmethod
-    def at(problem: MarginProblem, data: MarginData, term: EnergyTerm, w: Array, b: Array) -> _Point:
+    def at(problem: MarginProblem, data: MarginData, term: EnergyTerm, w: Floats, b: Floats) -> _Point:
         scores = data.X @ w
         value, slope = energy(scores, term.signed, term.alpha)
         low, high, margin = best_intercepts(problem, data, w, b)
@@ -140,7 +140,7 @@ def _as_solution(
     )
 
 
-def _first_hessian(data: MarginData, term: EnergyTerm, w: Array) -> Array:
+def _first_hessian(data: MarginData, term: EnergyTerm, w: Floats) -> Floats:
     """A convex guess of the Hessian: what it would be for normal scores that differ a little in mean and spread.
 
     For normal scores with standard deviation σ, S at α = 1 is (Δmean)²/(σ√π) + (Δσ)²/(2σ√π) to second order, and at
@@ -158,7 +158,7 @@ def _first_hessian(data: MarginData, term: EnergyTerm, w: Array) -> Array:
     return np.asarray(factor * (rank_two + np.diag(ridge)))
 
 
-def _damped_bfgs(B: Array, s: Array, y: Array) -> Array:
+def _damped_bfgs(B: Floats, s: Floats, y: Floats) -> Floats:
     """Powell's damping keeps the model convex where S is not."""
     Bs = B @ s
     sBs, sy = float(s @ Bs), float(s @ y)

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from upturn._arrays import Floats
 from upturn.kernels import hinge
 from upturn.kernels.interior import interior_loop
-from upturn.svm._problem import Array, MarginData, MarginProblem, MarginSolution, certified, one_sided
+from upturn.svm._problem import MarginData, MarginProblem, MarginSolution, certified, one_sided
 
 BLOCK = 1 << 16  # numbers of X in a block of rows: half a megabyte, so a scaled copy stays in the cache
 TINY = 1_000_000  # arithmetic of an iteration below which one compiled call beats BLAS
@@ -28,9 +29,9 @@ TINY = 1_000_000  # arithmetic of an iteration below which one compiled call bea
 class InteriorState:
     """Where an interior-point run stands; ``alpha`` lives inside (0, cost)."""
 
-    w: Array
-    b: Array
-    alpha: Array
+    w: Floats
+    b: Floats
+    alpha: Floats
     iterations: int
     history: list[float]
 
@@ -120,12 +121,12 @@ def _run_small(data: MarginData, tol: float, max_iter: int) -> InteriorState:
     return InteriorState(w, b, alpha, count, history[:count].tolist())
 
 
-def _duality(problem: MarginProblem, w: Array, residual: Array, sums: Array, primal: float) -> float:
+def _duality(problem: MarginProblem, w: Floats, residual: Floats, sums: Floats, primal: float) -> float:
     """Primal minus dual, the dual taken at u = Xᵀzα = Hw + f - residual."""
     return primal - (float(sums[1]) - problem.conjugate(problem.gradient(w) - residual))
 
 
-def weighted_products(X: Array, root: Array, rows: Array) -> tuple[Array, Array]:
+def weighted_products(X: Floats, root: Floats, rows: Floats) -> tuple[Floats, Floats]:
     """Xᵀ diag(root²) X and Xᵀ rows in one pass, in blocks of rows fixed by the shape alone."""
     n, m = X.shape
     length = max(256, BLOCK // max(m, 1))
@@ -146,7 +147,7 @@ class NewtonSystem:
     ``borders`` holds Xᵀ q_k in its first K columns and ``weights`` the sums of the q_k.
     """
 
-    def __init__(self, problem: MarginProblem, gram: Array, borders: Array, weights: Array) -> None:
+    def __init__(self, problem: MarginProblem, gram: Floats, borders: Floats, weights: Floats) -> None:
         m, self._planes = gram.shape[0], weights.shape[0] if problem.intercept else 0
         self._all_planes = weights.shape[0]
         matrix = np.zeros((m + self._planes, m + self._planes))
@@ -171,7 +172,7 @@ class NewtonSystem:
             if not nudge < 1e3:
                 raise FloatingPointError("the Newton system of the margin problem is not finite")
 
-    def solve(self, rhs_w: Array, rhs_b: Array) -> tuple[Array, Array]:
+    def solve(self, rhs_w: Floats, rhs_b: Floats) -> tuple[Floats, Floats]:
         """The step (Δw, Δb); Δb is 0 for a problem without intercepts."""
         m = rhs_w.shape[0]
         scaled = np.concatenate([rhs_w, rhs_b[: self._planes]]) * self._scale

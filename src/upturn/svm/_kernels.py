@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from upturn.svm._problem import Array
+from upturn._arrays import Floats
 
 NAMES = ("linear", "rbf", "poly", "precomputed")
 EXACT_ROWS = 3000  # up to here every training row is a landmark
@@ -28,13 +27,13 @@ class KernelMap:
     gamma: float
     degree: float
     coef0: float
-    landmarks: Array
-    projection: Array
+    landmarks: Floats
+    projection: Floats
 
     @classmethod
     def fit(
         cls,
-        X: Array,
+        X: Floats,
         name: str,
         gamma: float | str,
         degree: float,
@@ -72,7 +71,7 @@ class KernelMap:
         projection = np.ascontiguousarray(vectors[:, kept] / np.sqrt(values[kept]))
         return cls(name, scale, degree, coef0, np.ascontiguousarray(landmarks), projection)
 
-    def against_landmarks(self, X: Array) -> Array:
+    def against_landmarks(self, X: Floats) -> Floats:
         """k(x, L) for every row."""
         if self.name == "precomputed":
             return X
@@ -100,14 +99,14 @@ class KernelMap:
         return cls(name, gamma, degree, coef0, landmarks, projection)
 
 
-def _matrix(value: Any) -> NDArray[np.float64]:
-    array: NDArray[np.float64] = np.asarray(value)
+def _matrix(value: Any) -> Floats:
+    array: Floats = np.asarray(value)
     if array.ndim != 2 or array.dtype != np.float64 or not np.isfinite(array).all():
         raise ValueError("a matrix of the kernel is damaged")
     return array
 
 
-def evaluate(name: str, X: Array, Y: Array, gamma: float, degree: float, coef0: float) -> Array:
+def evaluate(name: str, X: Floats, Y: Floats, gamma: float, degree: float, coef0: float) -> Floats:
     """The matrix of kernel values: exp(-γ‖x - y‖²), or (γ x·y + c)^d."""
     products = X @ Y.T
     if name == "poly":

@@ -15,15 +15,16 @@ import math
 
 import numpy as np
 
+from upturn._arrays import Floats
 from upturn.kernels import power
 from upturn.svm._interior import NewtonSystem, weighted_products
-from upturn.svm._problem import Array, MarginData, MarginProblem, MarginSolution, certified, one_sided
+from upturn.svm._problem import MarginData, MarginProblem, MarginSolution, certified, one_sided
 
 NEAR_ONE = 1.2  # below, Newton's line search gets stuck among rows on their margins
 FLOOR = 1e-12  # slacks below it do not add curvature
 
 
-def solve(problem: MarginProblem, data: MarginData, start: tuple[Array, Array] | None = None) -> MarginSolution:
+def solve(problem: MarginProblem, data: MarginData, start: tuple[Floats, Floats] | None = None) -> MarginSolution:
     """Solve an Lp problem, p > 1, to ``problem.tol``, certified; ``start`` is a (w, b) to begin from."""
     answer = one_sided(problem, data)
     if answer is not None:
@@ -44,8 +45,8 @@ def solve(problem: MarginProblem, data: MarginData, start: tuple[Array, Array] |
 
 
 def run(
-    problem: MarginProblem, data: MarginData, start: tuple[Array, Array], tol: float
-) -> tuple[Array, Array, Array, int]:
+    problem: MarginProblem, data: MarginData, start: tuple[Floats, Floats], tol: float
+) -> tuple[Floats, Floats, Floats, int]:
     """Newton steps from ``start`` until the gap is below ``tol``; returns w, b, alpha and the number of steps."""
     X, z, cost, p = data.X, data.z, data.cost, problem.power
     n_planes, n = cost.shape
@@ -78,15 +79,15 @@ def run(
 
 def _line_search(
     p: float,
-    t: Array,
-    dt: Array,
-    b: Array,
-    db: Array,
-    z: Array,
-    cost: Array,
+    t: Floats,
+    dt: Floats,
+    b: Floats,
+    db: Floats,
+    z: Floats,
+    cost: Floats,
     linear: float,
     bend: float,
-    out: Array,
+    out: Floats,
 ) -> float:
     """The minimiser along a direction: Newton on the slope, kept inside a bracket."""
     low, high, step, first = 0.0, math.inf, 1.0, math.nan

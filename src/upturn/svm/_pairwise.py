@@ -15,12 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from upturn._arrays import Floats, Indices, Ints
 from upturn.kernels.pairwise import pair_hinge, pair_windows
 from upturn.svm import _bundle, _interior, _smooth
-from upturn.svm._problem import Array, MarginData, MarginProblem, relative_gap
+from upturn.svm._problem import MarginData, MarginProblem, relative_gap
 
 MOST_NUMBERS = 5_000_000  # of the matrix of pairs in the interior point
 
@@ -29,8 +29,8 @@ MOST_NUMBERS = 5_000_000  # of the matrix of pairs in the interior point
 class PairGroup:
     """One group's rows to rank: ``high`` above ``low``, each pair at ``price`` times both weights."""
 
-    high: NDArray[np.intp]
-    low: NDArray[np.intp]
+    high: Indices
+    low: Indices
     price: float
 
 
@@ -38,8 +38,8 @@ class PairGroup:
 class PairData:
     """The rows of SVM-upl."""
 
-    X: Array
-    weight: Array
+    X: Floats
+    weight: Floats
     groups: tuple[PairGroup, ...]
 
     @property
@@ -52,14 +52,14 @@ class PairData:
 class PairSolution:
     """The minimiser, its objective and the bound that proves it."""
 
-    coef: Array
+    coef: Floats
     objective: float
     dual_bound: float
     gap: float
     iterations: int
     solver: str
 
-    def improved(self, coef: Array, objective: float, bound: float, iterations: int, solver: str) -> PairSolution:
+    def improved(self, coef: Floats, objective: float, bound: float, iterations: int, solver: str) -> PairSolution:
         """The better of two points with the better of two bounds."""
         if objective > self.objective:
             coef, objective = self.coef, self.objective
@@ -68,7 +68,7 @@ class PairSolution:
         return PairSolution(coef, objective, bound, gap, self.iterations + iterations, solver)
 
 
-def pair_loss(data: PairData, scores: Array) -> tuple[float, Array]:
+def pair_loss(data: PairData, scores: Floats) -> tuple[float, Floats]:
     """The pairwise hinge and its slope in every score."""
     loss, slope = 0.0, np.zeros(scores.shape[0])
     for group in data.groups:
@@ -81,17 +81,17 @@ def pair_loss(data: PairData, scores: Array) -> tuple[float, Array]:
     return loss, slope
 
 
-def _ascending(scores: Array, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+def _ascending(scores: Floats, rows: Indices) -> Indices:
     return rows[np.argsort(scores[rows])]
 
 
-def objective(data: PairData, w: Array) -> tuple[float, Array]:
+def objective(data: PairData, w: Floats) -> tuple[float, Floats]:
     """½ ‖w‖² + loss, and the gradient."""
     loss, slope = pair_loss(data, data.X @ w)
     return 0.5 * float(w @ w) + loss, w + data.X.T @ slope
 
 
-def solve(data: PairData, tol: float = 1e-8, max_iter: int = 1000, start: Array | None = None) -> PairSolution:
+def solve(data: PairData, tol: float = 1e-8, max_iter: int = 1000, start: Floats | None = None) -> PairSolution:
     """Minimise to a relative gap of ``tol``, certified."""
     m = data.X.shape[1]
     w = np.zeros(m) if start is None else start.copy()
@@ -102,7 +102,7 @@ def solve(data: PairData, tol: float = 1e-8, max_iter: int = 1000, start: Array 
         return _by_pairs(data, w, tol, data.n_pairs, 0)
     scale = 1.0 / np.sqrt(1.0 + _curvature(data))
 
-    def scaled(v: Array) -> tuple[float, Array]:
+    def scaled(v: Floats) -> tuple[float, Floats]:
         value, slope = objective(data, v * scale)
         return value, slope * scale
 
@@ -133,7 +133,7 @@ def solve(data: PairData, tol: float = 1e-8, max_iter: int = 1000, start: Array 
     return found.improved(ended.coef, ended.objective, ended.dual_bound, ended.evaluations, "planes")
 
 
-def _curvature(data: PairData) -> Array:
+def _curvature(data: PairData) -> Floats:
     """A guess of the loss's second derivative per coefficient: a quarter of the pairs' variance, times their price."""
     total = np.zeros(data.X.shape[1])
     for group in data.groups:
@@ -142,7 +142,7 @@ def _curvature(data: PairData) -> Array:
     return total
 
 
-def _by_pairs(data: PairData, w: Array, tol: float, room: int, steps: int) -> PairSolution:
+def _by_pairs(data: PairData, w: Floats, tol: float, room: int, steps: int) -> PairSolution:
     """Interior point on the ``room`` pairs nearest their margin, the rest frozen; again from where that ends.
 
     It gives up where more pairs tie than there is room for.
@@ -196,14 +196,14 @@ def _by_pairs(data: PairData, w: Array, tol: float, room: int, steps: int) -> Pa
     return best
 
 
-def _nearest_pairs(data: PairData, scores: Array, room: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Array] | None:
+def _nearest_pairs(data: PairData, scores: Floats, room: int) -> tuple[Indices, Indices, Floats] | None:
     """About ``room`` pairs, those whose score difference is closest to 1: rows i, j and the cost of each pair.
 
     None where many more tie.
     """
     sorted_rows = [(_ascending(scores, g.high), _ascending(scores, g.low)) for g in data.groups]
 
-    def windows(width: float) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    def windows(width: float) -> list[tuple[Ints, Ints]]:
         found = []
         for high, low in sorted_rows:
             first, last = np.empty(high.shape[0], dtype=np.int64), np.empty(high.shape[0], dtype=np.int64)

@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from upturn._arrays import Floats
 from upturn.kernels.hinge import hinge_loss
 from upturn.kernels.power import power_loss
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -35,9 +34,9 @@ class MarginData:
     cost : (K, n) positive; the price of one unit of slack of row i at hyperplane k
     """
 
-    X: Array
-    z: Array
-    cost: Array
+    X: Floats
+    z: Floats
+    cost: Floats
 
     def take(self, rows: NDArray[Any], times: float = 1.0) -> MarginData:
         """The given rows alone, their costs multiplied by ``times``."""
@@ -55,26 +54,26 @@ class MarginProblem:
     """
 
     power: float = 1.0
-    quadratic: Array | None = None  # H, symmetric positive definite
-    linear: Array | None = None  # f
-    plane_linear: Array | None = None  # e
+    quadratic: Floats | None = None  # H, symmetric positive definite
+    linear: Floats | None = None  # f
+    plane_linear: Floats | None = None  # e
     constant: float = 0.0
     intercept: bool = True  # False: every b is 0
     tol: float = 1e-8
     max_iter: int = 100
 
-    def regulariser(self, w: Array) -> float:
+    def regulariser(self, w: Floats) -> float:
         """½ wᵀHw + fᵀw + constant."""
         Hw = w if self.quadratic is None else self.quadratic @ w
         value = 0.5 * float(w @ Hw) + self.constant
         return value if self.linear is None else value + float(self.linear @ w)
 
-    def gradient(self, w: Array) -> Array:
+    def gradient(self, w: Floats) -> Floats:
         """Hw + f."""
         Hw = w if self.quadratic is None else self.quadratic @ w
         return np.asarray(Hw if self.linear is None else Hw + self.linear)
 
-    def conjugate(self, u: Array) -> float:
+    def conjugate(self, u: Floats) -> float:
         """The maximum over w of uᵀw - ½ wᵀHw - fᵀw - constant, the part of w in the dual."""
         u = u if self.linear is None else u - self.linear
         inverse = u if self.quadratic is None else cho_solve(cho_factor(self.quadratic), u)
@@ -89,11 +88,11 @@ class MarginSolution:
     are their midpoints (the finite end where the other is infinite).
     """
 
-    coef: Array
-    intercepts: Array
-    intercept_low: Array
-    intercept_high: Array
-    alpha: Array = field(repr=False)
+    coef: Floats
+    intercepts: Floats
+    intercept_low: Floats
+    intercept_high: Floats
+    alpha: Floats = field(repr=False)
     objective: float
     dual_bound: float
     gap: float
@@ -108,7 +107,7 @@ def relative_gap(objective: float, bound: float) -> float:
     return 0.0 if difference == 0.0 else difference / max(abs(objective), abs(bound))
 
 
-def intercept_interval(edges: Array, cost: Array, target: float, near: float = math.nan) -> tuple[float, float]:
+def intercept_interval(edges: Floats, cost: Floats, target: float, near: float = math.nan) -> tuple[float, float]:
     """All b that minimise Σ cost·max(0, 1 - z (score - b)) for one hyperplane.
 
     The slope in b jumps by cost_i at the edge score_i - z_i, from -target = -Σ_{z=-1} cost to Σ_{z=+1} cost, so the
@@ -142,7 +141,7 @@ def settle(low: float, high: float) -> float:
     return low if math.isinf(high) else 0.5 * (low + high)
 
 
-def feasible(alpha: Array, z: Array, cost: Array, power: float, intercept: bool) -> Array:
+def feasible(alpha: Floats, z: Floats, cost: Floats, power: float, intercept: bool) -> Floats:
     """The multipliers moved into the box and onto Σ z alpha_k = 0, by shrinking the heavier side."""
     alpha = np.maximum(alpha, 0.0) if power > 1.0 else np.clip(alpha, 0.0, cost)
     if intercept:
@@ -156,7 +155,7 @@ def feasible(alpha: Array, z: Array, cost: Array, power: float, intercept: bool)
     return alpha
 
 
-def dual_value(problem: MarginProblem, data: MarginData, alpha: Array) -> float:
+def dual_value(problem: MarginProblem, data: MarginData, alpha: Floats) -> float:
     """The dual objective, (3.2.6) for p = 1 and (3.4.13) with its first denominator corrected for p > 1."""
     u = data.X.T @ (data.z * alpha.sum(axis=0))
     value = float(alpha.sum()) - problem.conjugate(u)
@@ -170,9 +169,9 @@ def dual_value(problem: MarginProblem, data: MarginData, alpha: Array) -> float:
 def certified(
     problem: MarginProblem,
     data: MarginData,
-    w: Array,
-    b: Array,
-    alpha: Array,
+    w: Floats,
+    b: Floats,
+    alpha: Floats,
     iterations: int,
     solver: str,
     history: tuple[float, ...] = (),
@@ -197,7 +196,7 @@ def certified(
     return MarginSolution(w, middle, low, high, alpha, objective, bound, gap, iterations, solver, history)
 
 
-def _vanishing(data: MarginData, w: Array) -> Array:
+def _vanishing(data: MarginData, w: Floats) -> Floats:
     """What is returned where w = 0 is optimal: the direction of w, so short that the scores' range is 1e-9.
 
     It is as good as 0 to within the tolerance, but it still ranks: a solver that comes to 0 along a smooth path comes
@@ -207,7 +206,7 @@ def _vanishing(data: MarginData, w: Array) -> Array:
     return np.zeros_like(w) if spread < 1e-14 else w * (1e-9 / spread)
 
 
-def best_intercepts(problem: MarginProblem, data: MarginData, w: Array, b: Array) -> tuple[Array, Array, float]:
+def best_intercepts(problem: MarginProblem, data: MarginData, w: Floats, b: Floats) -> tuple[Floats, Floats, float]:
     """The interval of best intercepts for w, and the objective there."""
     scores = data.X @ w if np.any(w) else np.zeros(data.z.shape[0])
     low, high = b.copy(), b.copy()

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from upturn.svm._problem import Array, relative_gap
+from upturn._arrays import Floats, Indices
+from upturn.svm._problem import relative_gap
 
 _FALL = 0.2  # of h from stage to stage
 _SHARPEST = 1e-7  # below, rounding of the scores would show in the bound
@@ -36,12 +36,12 @@ _MOST_VISITED = (
 class Side:
     """The rows of a group that are to score high, or low, by ascending score."""
 
-    rows: NDArray[np.intp]
-    scores: Array
-    weight: Array
+    rows: Indices
+    scores: Floats
+    weight: Floats
 
     @cached_property
-    def before(self) -> Array:
+    def before(self) -> Floats:
         """The weight before each row, and of all."""
         return np.concatenate(([0.0], np.cumsum(self.weight)))
 
@@ -50,7 +50,7 @@ class Side:
 class SmoothSolution:
     """The best point that was seen, its objective, the best bound, and the number of Newton steps."""
 
-    coef: Array
+    coef: Floats
     objective: float
     dual_bound: float
     steps: int
@@ -59,10 +59,10 @@ class SmoothSolution:
 class SmoothHinge:
     """The smoothed loss of pairs of rows; ``groups`` holds the rows to score high, those to score low, and the price."""
 
-    def __init__(self, X: Array, weight: Array, groups: list[tuple[NDArray[np.intp], NDArray[np.intp], float]]) -> None:
+    def __init__(self, X: Floats, weight: Floats, groups: list[tuple[Indices, Indices, float]]) -> None:
         self.X, self.weight, self.groups = X, weight, groups
 
-    def slopes(self, w: Array, h: float) -> tuple[Array, float]:
+    def slopes(self, w: Floats, h: float) -> tuple[Floats, float]:
         """The slope in every score, and the sum of the multipliers."""
         slope, total = np.zeros(len(self.X)), 0.0
         for high, low, price in self._sides(w):
@@ -76,7 +76,7 @@ class SmoothHinge:
             slope[low.rows] += price * low.weight * (np.clip(-inside / h, 0.0, tied) + high.before[first])
         return slope, total
 
-    def curvature(self, w: Array, h: float) -> Array:
+    def curvature(self, w: Floats, h: float) -> Floats:
         """The Hessian of the loss."""
         m = self.X.shape[1]
         hessian = np.zeros((m, m))
@@ -93,7 +93,7 @@ class SmoothHinge:
             hessian += price / h * (rows.T * (low.weight * (high.before[last] - high.before[first]))[some]) @ rows
         return hessian
 
-    def _sums_of_rows(self, side: Side, first: NDArray[np.intp], last: NDArray[np.intp]) -> Array:
+    def _sums_of_rows(self, side: Side, first: Indices, last: Indices) -> Floats:
         """The weighted sum of the rows of every stretch, none of them empty."""
         rows = side.weight[:, None] * self.X[side.rows]
         begin, sizes, mine = _distinct(first, last, len(side.rows))
@@ -103,43 +103,41 @@ class SmoothHinge:
         sums = np.vstack([np.zeros(rows.shape[1]), np.cumsum(rows, axis=0)])
         return np.asarray(sums[last] - sums[first])
 
-    def _sides(self, w: Array) -> list[tuple[Side, Side, float]]:
+    def _sides(self, w: Floats) -> list[tuple[Side, Side, float]]:
         scores = self.X @ w
 
-        def side(rows: NDArray[np.intp]) -> Side:
+        def side(rows: Indices) -> Side:
             rows = rows[np.argsort(scores[rows])]
             return Side(rows, scores[rows], self.weight[rows])
 
         return [(side(high), side(low), price) for high, low, price in self.groups]
 
 
-def _rounded(high: Side, low: Side, h: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _rounded(high: Side, low: Side, h: float) -> tuple[Indices, Indices]:
     """Per high row, the stretch of low rows on the rounded part; those after it pay in full."""
     first = np.searchsorted(low.scores, high.scores - 1.0, side="right")
     return first, np.maximum(first, np.searchsorted(low.scores, high.scores - 1.0 + h, side="left"))
 
 
-def _rounded_for_low(high: Side, low: Side, h: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _rounded_for_low(high: Side, low: Side, h: float) -> tuple[Indices, Indices]:
     """Per low row, the stretch of high rows on the rounded part; those before it make it pay in full."""
     first = np.searchsorted(high.scores, low.scores + 1.0 - h, side="right")
     return first, np.maximum(first, np.searchsorted(high.scores, low.scores + 1.0, side="left"))
 
 
-def _distinct(
-    first: NDArray[np.intp], last: NDArray[np.intp], n: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+def _distinct(first: Indices, last: Indices, n: int) -> tuple[Indices, Indices, Indices]:
     """Where the different stretches begin, their sizes, and which of them is whose."""
     _, where, mine = np.unique(first * (n + 1) + last, return_index=True, return_inverse=True)
     return first[where], (last - first)[where], mine
 
 
-def _visits(begin: NDArray[np.intp], sizes: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _visits(begin: Indices, sizes: Indices) -> tuple[Indices, Indices]:
     """All places of some stretches one after the other, and where each stretch starts among them."""
     starts = np.cumsum(sizes) - sizes
     return np.arange(sizes.sum()) - np.repeat(starts - begin, sizes), starts
 
 
-def _stretch_sums(side: Side, first: NDArray[np.intp], last: NDArray[np.intp], origin: Array) -> tuple[Array, Array]:
+def _stretch_sums(side: Side, first: Indices, last: Indices, origin: Floats) -> tuple[Floats, Floats]:
     """The weight of every stretch, and its weighted sum of scores less ``origin``.
 
     Scores of a stretch are close to each other, so they are summed as differences from its first. Rows of one score share
@@ -162,7 +160,7 @@ def _stretch_sums(side: Side, first: NDArray[np.intp], last: NDArray[np.intp], o
     return weight, inside
 
 
-def minimise(hinge: SmoothHinge, objective: Callable[[Array], float], start: Array, tol: float) -> SmoothSolution:
+def minimise(hinge: SmoothHinge, objective: Callable[[Floats], float], start: Floats, tol: float) -> SmoothSolution:
     """Minimise ½ ‖w‖² + the hinge by Newton steps on ever sharper smoothings of it; ``objective`` is the sharp one."""
     w, best = start, start
     value, bound, steps, h = objective(start), -np.inf, 0, 1.0
@@ -183,7 +181,7 @@ def minimise(hinge: SmoothHinge, objective: Callable[[Array], float], start: Arr
     return SmoothSolution(best, value, bound, steps)
 
 
-def _newton(hinge: SmoothHinge, w: Array, h: float, enough: float) -> tuple[Array, int]:
+def _newton(hinge: SmoothHinge, w: Floats, h: float, enough: float) -> tuple[Floats, int]:
     """Newton steps until half the squared gradient, which is what the bound loses by it, is a small part of ``enough``."""
     least, best = np.inf, w
     for step in range(_MOST_STEPS):
@@ -205,7 +203,7 @@ def _newton(hinge: SmoothHinge, w: Array, h: float, enough: float) -> tuple[Arra
     return best, _MOST_STEPS
 
 
-def _length(hinge: SmoothHinge, w: Array, direction: Array, h: float, slope: float) -> float:
+def _length(hinge: SmoothHinge, w: Floats, direction: Floats, h: float, slope: float) -> float:
     """How far to go: 1 if the slope there is small or still falls, else by halving until it is small."""
     short, long, length = 0.0, 1.0, 1.0
     for _ in range(30):

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from upturn._arrays import Floats
 from upturn.svm import _band, _energy, _newton
-from upturn.svm._problem import Array, MarginData, MarginProblem, MarginSolution
+from upturn.svm._problem import MarginData, MarginProblem, MarginSolution
 
 
 @functools.cache
@@ -32,7 +33,7 @@ def solve(
     problem: MarginProblem,
     data: MarginData,
     energy: _energy.EnergyTerm | None = None,
-    start: tuple[Array, Array] | None = None,
+    start: tuple[Floats, Floats] | None = None,
 ) -> MarginSolution:
     """Solve a margin problem to ``problem.tol`` with the solver made for it.
 
@@ -43,7 +44,7 @@ def solve(
         return _prepared(problem, data, energy, start)
 
 
-def _margin(problem: MarginProblem, data: MarginData, start: tuple[Array, Array] | None) -> MarginSolution:
+def _margin(problem: MarginProblem, data: MarginData, start: tuple[Floats, Floats] | None) -> MarginSolution:
     solver = _band.solve if problem.power == 1.0 else _newton.solve
     return solver(problem, data, start)
 
@@ -52,7 +53,7 @@ def _prepared(
     problem: MarginProblem,
     data: MarginData,
     energy: _energy.EnergyTerm | None,
-    start: tuple[Array, Array] | None,
+    start: tuple[Floats, Floats] | None,
 ) -> MarginSolution:
     n, m = data.X.shape
     live = (data.cost > 0.0).any(axis=0)

@@ -13,20 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from upturn._run import make_seed
+from upturn._arrays import Floats
+from upturn._seeds import make_seed
 from upturn.kernels.stochastic import asgd_pass, dcd_pass
 from upturn.svm import _band, _energy
 from upturn.svm._energy import EnergyTerm
-from upturn.svm._problem import Array, MarginData, MarginProblem, MarginSolution, certified, relative_gap
+from upturn.svm._problem import MarginData, MarginProblem, MarginSolution, certified, relative_gap
 
 CONSTANT = 10.0  # the emulated intercepts' column, as in the dissertation
 
 
 def solve(
     name: str,
-    X: Array,
-    z: Array,
-    cost: Array,
+    X: Floats,
+    z: Floats,
+    cost: Floats,
     energy: EnergyTerm | None,
     passes: int,
     tol: float,

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from upturn._table import Matrix
+from upturn._arrays import Floats, Indices, Ints
 from upturn._target import Label
 from upturn.base import Experiment
+from upturn.svm._base import Machine, number, positive
 from upturn.svm._energy import EnergyTerm, signed_weights
-from upturn.svm._machine import Machine, number, positive
-from upturn.svm._problem import Array, MarginSolution
+from upturn.svm._problem import MarginSolution
 
 
 class UpliftSVM(Machine):
@@ -161,14 +160,14 @@ class UpliftSVM(Machine):
         self.random_state = random_state
         self.control = control
 
-    def predict_sign(self, X: Any) -> NDArray[np.int64]:
+    def predict_sign(self, X: Any) -> Ints:
         """The effect's sign, (3.1.2): +1 above both hyperplanes, -1 on or below both, 0 between them."""
         return self._signs(self._decision(self._encode(X)))
 
-    def _signs(self, decision: Array) -> NDArray[np.int64]:
+    def _signs(self, decision: Floats) -> Ints:
         return np.asarray((decision[:, None] > self._b).sum(axis=1) - 1, dtype=np.int64)
 
-    def _recommend(self, X: Matrix) -> NDArray[np.intp]:
+    def _recommend(self, X: Floats) -> Indices:
         return (self._signs(self._decision(X)) > 0).astype(np.intp)
 
     def _check(self, C: Any, ratio: Any, neutral: Any = None) -> None:
@@ -206,12 +205,12 @@ class UpliftSVM(Machine):
 
     def _solve_one(
         self,
-        features: Array,
+        features: Floats,
         rows: UpliftRows,
         C: float,
         ratio: float,
         energy: EnergyTerm | None,
-        start: tuple[Array, Array] | None,
+        start: tuple[Floats, Floats] | None,
     ) -> MarginSolution:
         cost = rows.cost(C, ratio)
         if self.solver == "auto":
@@ -223,11 +222,11 @@ class UpliftSVM(Machine):
         )
 
     def _search_ratio(
-        self, features: Array, rows: UpliftRows, energy: EnergyTerm | None
+        self, features: Floats, rows: UpliftRows, energy: EnergyTerm | None
     ) -> tuple[MarginSolution, float]:
         """Bracket and bisect log(ratio): the neutral share grows with the ratio. The nearest share seen wins."""
         wanted = 0.3 if self.neutral is None else float(self.neutral)
-        start: tuple[Array, Array] | None = None
+        start: tuple[Floats, Floats] | None = None
         best: tuple[float, MarginSolution, float] | None = None
 
         def neutral_share(log_ratio: float) -> float:
@@ -276,7 +275,7 @@ class UpliftRows:
             for group in (treated, ~treated):
                 self._price[group] /= self._price[group].sum()
 
-    def cost(self, C: float, ratio: float) -> Array:
+    def cost(self, C: float, ratio: float) -> Floats:
         """U of (3.2.7)-(3.2.8): C at the row's own hyperplane, ratio·C at the other."""
         own = np.stack([self.z > 0, self.z < 0])
         return np.ascontiguousarray(np.where(own, C, ratio * C) * self._price)

@@ -6,10 +6,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from upturn._table import Matrix
+from upturn._arrays import Floats, Indices
 from upturn.base import Experiment, UpliftEstimator
 from upturn.kernels.binning import MAX_BINS
 from upturn.kernels.criteria import ANY_WEIGHT, CRITERIA, CTS, NEEDS_RATES, Rules
@@ -30,7 +29,7 @@ class Scale(NamedTuple):
     span: float
     binary: bool  # what they see are 0s and 1s
 
-    def see(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def see(self, y: Floats) -> Floats:
         """The outcome as trees see it."""
         return y if self[:2] == (0.0, 1.0) else (y - self.low) / self.span
 
@@ -157,22 +156,20 @@ class TreeModel(UpliftEstimator):
 
     # ------------------------------------------------------------------------------------------ using
 
-    def _predict_response(self, X: Matrix) -> NDArray[np.float64]:
+    def _predict_response(self, X: Floats) -> Floats:
         return self.nodes_.respond(self.bins_, X, self.n_jobs)
 
-    def _predict(self, X: Matrix) -> NDArray[np.float64]:
+    def _predict(self, X: Floats) -> Floats:
         response = self._predict_response(X)
-        effect: NDArray[np.float64] = response[:, 1:] - response[:, :1]
+        effect: Floats = response[:, 1:] - response[:, :1]
         return effect
 
-    def _recommend(self, X: Matrix) -> NDArray[np.intp]:
-        best: NDArray[np.intp] = self._predict_response(X).argmax(
-            axis=1
-        )  # the first of equals: control, then the arms in order
+    def _recommend(self, X: Floats) -> Indices:
+        best: Indices = self._predict_response(X).argmax(axis=1)  # the first of equals: control, then the arms in order
         return best
 
     @property
-    def feature_importances_(self) -> NDArray[np.float64]:
+    def feature_importances_(self) -> Floats:
         """Share of the gain that each feature brought, weighted by the rows of the nodes; never negative, sum 1.
 
         All zero if no tree has a split with a positive gain.
@@ -201,7 +198,7 @@ class TreeModel(UpliftEstimator):
         return _export.describe(self.nodes_.tree(tree), self.bins_, self._schema, [self.control_, *self.arms_])
 
 
-def _check_weights(weight: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+def _check_weights(weight: Floats, y: Floats) -> None:
     """Refuse weights that would leave the range of floats, by themselves or multiplied by the outcome."""
     least, most, total = float(weight.min()), float(np.abs(y).max()), float(weight.sum())
     if least < ANY_WEIGHT or total > np.finfo(np.float64).max / max(most, 1.0):
@@ -211,7 +208,7 @@ def _check_weights(weight: NDArray[np.float64], y: NDArray[np.float64]) -> None:
         )
 
 
-def scale_of(y: NDArray[np.float64]) -> Scale:
+def scale_of(y: Floats) -> Scale:
     """The scale on which trees see an outcome.
 
     Two values (or 0s or 1s alone) become 0 and 1, the larger one success: then rates are what trees compare. Any other

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._run import run_parallel
-from upturn._table import Matrix
+from upturn._arrays import Bools, Floats, Ints
+from upturn._parallel import run_parallel
 from upturn.kernels.binning import MAX_BINS, distinct_values, encode, quantile_edges
 from upturn.kernels.sampling import EDGES, choose, purpose_key
 
@@ -37,17 +37,17 @@ class Bins:
         Number of codes of each feature, missing included.
     """
 
-    edges: NDArray[np.float64]
-    level_range: NDArray[np.int64]
+    edges: Floats
+    level_range: Ints
     level_code: NDArray[np.int32]
     n_codes: NDArray[np.int32]
 
     @classmethod
     def learn(
         cls,
-        X: Matrix,
+        X: Floats,
         n_levels: Sequence[int | None],
-        weight: NDArray[np.float64] | None = None,
+        weight: Floats | None = None,
         max_bins: int = MAX_BINS,
         n_jobs: int | None = None,
     ) -> Bins:
@@ -92,7 +92,7 @@ class Bins:
         """1 for categorical features."""
         return (self.level_range[:, 0] >= 0).astype(np.uint8)
 
-    def encode(self, X: Matrix, n_jobs: int | None = None) -> Codes:
+    def encode(self, X: Floats, n_jobs: int | None = None) -> Codes:
         """Codes of all features, feature-major."""
         features = np.arange(self.n_features)
         out = np.empty((self.n_features, len(X)), np.uint8)
@@ -105,14 +105,14 @@ class Bins:
         run_parallel(fill, range(0, len(X), _CHUNK), n_jobs=n_jobs)
         return out
 
-    def encode_rows(self, X: Matrix, features: NDArray[np.int64]) -> Codes:
+    def encode_rows(self, X: Floats, features: Ints) -> Codes:
         """Codes of the listed features for prediction, row-major, two columns each; the other columns hold anything."""
         width = 2 * self.n_features
         out = np.empty((len(X), width), np.uint8)
         encode(X, self.edges, self.level_range, self.level_code, features, 0, width, 2, out.reshape(-1))
         return out
 
-    def levels_of(self, feature: int, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def levels_of(self, feature: int, chosen: Bools) -> Ints:
         """Levels of a categorical feature whose codes are chosen (a mask over the 256 codes)."""
         first, last = self.level_range[feature]
         return np.flatnonzero(chosen[self.level_code[first:last]])
@@ -155,7 +155,7 @@ class Bins:
         return cls(*(np.ascontiguousarray(array) for array in (edges, level_range, level_code, n_codes)))
 
 
-def _sample_rows(n: int) -> NDArray[np.int64] | None:
+def _sample_rows(n: int) -> Ints | None:
     if n <= _SAMPLE:
         return None
     role = np.ones(n, np.uint8)
@@ -164,9 +164,7 @@ def _sample_rows(n: int) -> NDArray[np.int64] | None:
     return np.flatnonzero(role == 2)
 
 
-def _numeric_edges(
-    X: Matrix, j: int, weight: NDArray[np.float64] | None, sample: NDArray[np.int64] | None, max_bins: int
-) -> NDArray[np.float64]:
+def _numeric_edges(X: Floats, j: int, weight: Floats | None, sample: Ints | None, max_bins: int) -> Floats:
     few = np.empty(MAX_BINS)
     out = np.empty(MAX_BINS)
     found = distinct_values(X, j, max_bins, few)
@@ -187,9 +185,7 @@ def _numeric_edges(
     return out[: quantile_edges(column, mass, max_bins, out)].copy()
 
 
-def _level_codes(
-    column: NDArray[np.float64], n_levels: int, weight: NDArray[np.float64] | None, max_bins: int
-) -> NDArray[np.int32]:
+def _level_codes(column: Floats, n_levels: int, weight: Floats | None, max_bins: int) -> NDArray[np.int32]:
     if n_levels <= max_bins:
         return np.arange(1, n_levels + 1, dtype=np.int32)
     known = ~np.isnan(column)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from upturn._arrays import Bools
 from upturn._table import Schema
 from upturn._target import Label
 from upturn.trees._bins import Bins
@@ -49,7 +50,7 @@ def describe(nodes: Nodes, bins: Bins, schema: Schema, arms: Sequence[Label]) ->
     return {"arms": list(arms), "root": built[0]}
 
 
-def set_members(words: NDArray[np.uint64]) -> NDArray[np.bool_]:
+def set_members(words: NDArray[np.uint64]) -> Bools:
     """The 256 bits of a category set as a mask."""
     bits = np.arange(64, dtype=np.uint64)
     return ((words[:, None] >> bits) & np.uint64(1)).astype(bool).reshape(-1)

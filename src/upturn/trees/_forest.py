@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx, ndtri
 
-from upturn._run import make_seed, run_parallel
+from upturn._arrays import Floats
+from upturn._parallel import run_parallel
+from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn.base import Experiment
 from upturn.kernels.forest import twin_codes
@@ -206,7 +208,7 @@ class UpliftForest(TreeModel):
         matrix = self._encode(X)  # first: it says so if there is nothing fitted yet
         return self.nodes_.apply(self.bins_, matrix, self.n_jobs)
 
-    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Floats, Floats]:
         """Confidence interval of the effects: lower and upper bounds, shaped like ``predict``.
 
         Groups of trees that share a half-sample differ from each other as forests on fresh experiments would; what the
@@ -259,9 +261,7 @@ class UpliftForest(TreeModel):
         return draw_tree(self.export_json(tree), ax=ax, max_depth=max_depth, digits=digits)
 
 
-def debiased_variance(
-    between: NDArray[np.float64], total: NDArray[np.float64], group_size: int, n_groups: int
-) -> NDArray[np.float64]:
+def debiased_variance(between: Floats, total: Floats, group_size: int, n_groups: int) -> Floats:
     """Variance of a forest from the variance of its group means and of its trees.
 
     ``between`` is too large by the noise of averaging only ``group_size`` trees, estimated from their spread within
@@ -274,5 +274,5 @@ def debiased_variance(
     ratio = estimate / np.where(spread > 0.0, spread, 1.0)
     # phi(r) / Phi(r) = sqrt(2 / pi) / erfcx(-r / sqrt 2), stable far into both tails
     correction = spread * np.sqrt(2.0 / np.pi) / erfcx(-ratio / np.sqrt(2.0))
-    variance: NDArray[np.float64] = np.maximum(estimate + correction, 0.0)
+    variance: Floats = np.maximum(estimate + correction, 0.0)
     return variance

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from upturn._arrays import Bools, Floats, Ints
 from upturn.kernels import growing, sampling
 from upturn.kernels.criteria import Rules
 from upturn.kernels.histogram import CELLS, Layout, Rows, arm_sums
 from upturn.kernels.sampling import ESTIMATE, GROW, HALF, HONEST, IN, NODE, ROWS
 from upturn.trees._bins import Bins, Codes
 from upturn.trees._nodes import Nodes
-from upturn.trees._words import encode_outcome
+from upturn.trees._outcome import encode_outcome
 
 _HALF_ROLE = np.uint8(4)
 _MOST_KEPT_BYTES = 512 * 2**20  # of histograms kept for subtraction, a tree
@@ -78,9 +79,9 @@ class Soil:
     bins: Bins
     codes: Codes
     arm: NDArray[np.uint8]
-    size: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    words: NDArray[np.int64]
+    size: Floats
+    mean: Floats
+    words: Ints
     layout: Layout
 
     @classmethod
@@ -90,14 +91,14 @@ class Soil:
         codes: Codes,
         arm: NDArray[np.uint8],
         n_arms: int,
-        y: NDArray[np.float64],
-        weight: NDArray[np.float64] | None = None,
+        y: Floats,
+        weight: Floats | None = None,
     ) -> Soil:
         """Put binned features and an outcome together; ``n_arms`` counts treatment arms, without control."""
         words, layout = encode_outcome(y, weight)
         return cls(bins, codes, arm, *_arm_means(arm, n_arms, y, weight), words, layout)
 
-    def reweighted(self, y: NDArray[np.float64], weight: NDArray[np.float64] | None) -> Soil:
+    def reweighted(self, y: Floats, weight: Floats | None) -> Soil:
         """The same features and arms with other weights or outcomes: what a round of boosting needs."""
         words, layout = encode_outcome(y, weight)
         size, mean = _arm_means(self.arm, len(self.mean) - 1, y, weight)
@@ -132,15 +133,15 @@ class Soil:
             role[role == eligible] = GROW
         if plan.rho is not None:
             drawn = self._count(role, GROW)
-            judges = np.maximum(drawn - self._share(role, GROW, plan.rho), np.minimum(drawn - 1, 1))
+            held = np.maximum(drawn - self._share(role, GROW, plan.rho), np.minimum(drawn - 1, 1))
             key = sampling.purpose_key(seed, HONEST, np.uint64(tree))
-            sampling.choose(key, self.arm, GROW, ESTIMATE, np.maximum(judges, 0), role)
+            sampling.choose(key, self.arm, GROW, ESTIMATE, np.maximum(held, 0), role)
         return role, copies
 
     @staticmethod
-    def unseen(role: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def unseen(role: NDArray[np.uint8]) -> Bools:
         """Mask of the rows that a tree with these roles does not see."""
-        unseen: NDArray[np.bool_] = (role != GROW) & (role != ESTIMATE)
+        unseen: Bools = (role != GROW) & (role != ESTIMATE)
         return unseen
 
     def grow(self, rules: Rules, plan: Sampling, seed: np.uint64, tree: int) -> Nodes:
@@ -153,16 +154,16 @@ class Soil:
     ) -> Nodes:
         """Grow a tree on the rows that have the roles for it."""
         rows = self._gather(role, copies, GROW, reordered=rules.max_depth > 1)
-        judges = self._gather(role, copies, ESTIMATE, reordered=True) if rules.honest else NO_ROWS
+        held = self._gather(role, copies, ESTIMATE, reordered=True) if rules.honest else NO_ROWS
         key = sampling.purpose_key(seed, NODE, np.uint64(tree))
         n_features = self.bins.n_features
         # a block copies all features, which pays only if a good part of them is looked at
         block_rows = growing.BLOCK_BYTES // n_features if 3 * rules.max_features >= n_features else 0
-        table = growing.Table(self.codes.reshape(-1), len(self), self.bins.n_codes, self.bins.categorical, block_rows)
+        binned = growing.Binned(self.codes.reshape(-1), len(self), self.bins.n_codes, self.bins.categorical, block_rows)
         layout = (
             self.layout if len(copies) == 0 else self.layout._replace(weight_word=0)
         )  # copies of a row have a weight each
-        return _to_nodes(growing.grow(key, 0, self.mean, rows, judges, table, rules, layout), len(self.mean))
+        return _to_nodes(growing.grow(key, 0, self.mean, rows, held, binned, rules, layout), len(self.mean))
 
     def _gather(self, role: NDArray[np.uint8], copies: NDArray[np.uint8], value: np.uint8, *, reordered: bool) -> Rows:
         """The rows of a role for the grower, which may bring them into the order of its nodes if they are ``reordered``."""
@@ -176,21 +177,19 @@ class Soil:
             sampling.gather_rows(role, value, copies, self.words, layout.n_words, layout.weight_word, self.arm, *rows)
         return rows
 
-    def _count(self, role: NDArray[np.uint8], value: np.uint8) -> NDArray[np.int64]:
+    def _count(self, role: NDArray[np.uint8], value: np.uint8) -> Ints:
         out = np.zeros(len(self.mean), np.int64)
         sampling.count_roles(role, value, self.arm, out)
         return out
 
-    def _share(self, role: NDArray[np.uint8], value: np.uint8, share: float) -> NDArray[np.int64]:
+    def _share(self, role: NDArray[np.uint8], value: np.uint8, share: float) -> Ints:
         """A share of the rows of a role in each arm, rounded; at least one row."""
         count = self._count(role, value)
-        wanted: NDArray[np.int64] = np.minimum(count, np.maximum(1, np.floor(share * count + 0.5).astype(np.int64)))
+        wanted: Ints = np.minimum(count, np.maximum(1, np.floor(share * count + 0.5).astype(np.int64)))
         return wanted
 
 
-def _arm_means(
-    arm: NDArray[np.uint8], n_arms: int, y: NDArray[np.float64], weight: NDArray[np.float64] | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _arm_means(arm: NDArray[np.uint8], n_arms: int, y: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
     """Weight and mean outcome of each arm."""
     sums = np.zeros((n_arms + 1, 2))
     arm_sums(arm, y, _NO_WEIGHTS if weight is None else weight, sums)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._run import run_parallel
-from upturn._table import Matrix
+from upturn._arrays import Bools, Floats, Indices, Ints
+from upturn._parallel import run_parallel
 from upturn.kernels.forest import MOST_FEATURES, add_values, find_leaves, group_moments, pack_nodes
 from upturn.trees._bins import Bins, Codes
 
@@ -40,15 +40,15 @@ class Nodes:
         256 bits a set.
     """
 
-    first: NDArray[np.int64]
+    first: Ints
     feature: NDArray[np.int32]
     cut: NDArray[np.int32]
     left: NDArray[np.int32]
     category_set: NDArray[np.int32]
-    missing_left: NDArray[np.bool_]
-    gain: NDArray[np.float64]
-    value: NDArray[np.float64]
-    weight: NDArray[np.float64]
+    missing_left: Bools
+    gain: Floats
+    value: Floats
+    weight: Floats
     sets: NDArray[np.uint64]
 
     @property
@@ -57,7 +57,7 @@ class Nodes:
         return len(self.first) - 1
 
     @property
-    def is_leaf(self) -> NDArray[np.bool_]:
+    def is_leaf(self) -> Bools:
         """Mask of the leaves."""
         return self.left < 0
 
@@ -69,7 +69,7 @@ class Nodes:
         starts, set_starts = np.cumsum([0, *sizes]), np.cumsum([0, *counts])
         first = [tree.first[:-1] + start for tree, start in zip(trees, starts[:-1], strict=True)]
 
-        def shifted(name: str, by: NDArray[np.int64]) -> NDArray[np.int32]:
+        def shifted(name: str, by: Ints) -> NDArray[np.int32]:
             parts = [getattr(tree, name) for tree in trees]
             return np.concatenate(
                 [np.where(part < 0, -1, part + shift) for part, shift in zip(parts, by[:-1], strict=True)]
@@ -107,7 +107,7 @@ class Nodes:
         )
 
     @cached_property
-    def depth(self) -> NDArray[np.int64]:
+    def depth(self) -> Ints:
         """Depth of every node, 0 at the roots."""
         depth = np.zeros(len(self.feature), np.int64)
         front = self.first[:-1]
@@ -128,7 +128,7 @@ class Nodes:
         return self.first[:-1].astype(np.uint32), plain.astype(np.uint32), nodes, self.category_set, sets
 
     @cached_property
-    def used_features(self) -> NDArray[np.int64]:
+    def used_features(self) -> Ints:
         """Features that some split uses."""
         return np.unique(self.feature[self.feature >= 0]).astype(np.int64)
 
@@ -139,7 +139,7 @@ class Nodes:
             some = slice(first, first + _TREES)
             yield first, find_leaves(codes, roots[some], plain[some], *table)
 
-    def _run(self, function: Callable[[slice, Codes], None], bins: Bins, X: Matrix, n_jobs: int | None) -> None:
+    def _run(self, function: Callable[[slice, Codes], None], bins: Bins, X: Floats, n_jobs: int | None) -> None:
         """Call ``function(rows, codes)`` on blocks of rows. Nothing depends on their size: rows have nothing in common."""
         size = int(np.clip(_CODES // (2 * bins.n_features), 64, 2048)) // 8 * 8
 
@@ -149,7 +149,7 @@ class Nodes:
 
         run_parallel(fill, range(0, len(X), size), n_jobs=n_jobs)
 
-    def respond(self, bins: Bins, X: Matrix, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def respond(self, bins: Bins, X: Floats, n_jobs: int | None = None) -> Floats:
         """Mean over the trees of the responses, control first: shape (n, 1 + K)."""
         out = np.zeros((len(X), self.value.shape[1]))
 
@@ -161,7 +161,7 @@ class Nodes:
         out /= self.n_trees
         return out
 
-    def respond_to_codes(self, codes: Codes) -> NDArray[np.float64]:
+    def respond_to_codes(self, codes: Codes) -> Floats:
         """The same from codes for prediction."""
         out = np.zeros((len(codes), self.value.shape[1]))
         for _, leaf in self._leaves(codes):
@@ -169,13 +169,13 @@ class Nodes:
         out /= self.n_trees
         return out
 
-    def decide_on_codes(self, codes: Codes) -> NDArray[np.intp]:
+    def decide_on_codes(self, codes: Codes) -> Indices:
         """The arm with the largest response, 0 for control, from codes for prediction; of a single tree."""
         ((_, leaf),) = self._leaves(codes)
-        decisions: NDArray[np.intp] = self.value.argmax(axis=1).take(leaf[0])
+        decisions: Indices = self.value.argmax(axis=1).take(leaf[0])
         return decisions
 
-    def apply(self, bins: Bins, X: Matrix, n_jobs: int | None = None) -> NDArray[np.int32]:
+    def apply(self, bins: Bins, X: Floats, n_jobs: int | None = None) -> NDArray[np.int32]:
         """Leaf of every row in every tree, counted from the tree's root: shape (n, n_trees)."""
         out = np.empty((len(X), self.n_trees), np.int32)
 
@@ -188,8 +188,8 @@ class Nodes:
         return out
 
     def moments(
-        self, bins: Bins, X: Matrix, group_size: int, n_jobs: int | None = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        self, bins: Bins, X: Floats, group_size: int, n_jobs: int | None = None
+    ) -> tuple[Floats, Floats, Floats]:
         """Mean effect, variance of group means and variance of trees, each of shape (n, K)."""
         n_effects = self.value.shape[1] - 1
         mean, between, total = (np.zeros((len(X), n_effects)) for _ in range(3))
@@ -204,7 +204,7 @@ class Nodes:
         mean /= n_groups
         return mean, between / n_groups - mean**2, total / (n_groups * group_size) - mean**2
 
-    def importances(self, n_features: int) -> NDArray[np.float64]:
+    def importances(self, n_features: int) -> Floats:
         """Share of the gain, weighted by the nodes' rows, that each feature brought; averaged over the trees."""
         out = np.zeros(n_features)
         gains, weights = np.maximum(self.gain, 0.0), self.weight.sum(axis=1)

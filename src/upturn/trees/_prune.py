@@ -7,16 +7,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from upturn._arrays import Bools, Floats, Ints
 from upturn.metrics import auuc
 from upturn.trees._nodes import Nodes
 
 
 def prune(
     nodes: Nodes,
-    leaf: NDArray[np.int64],
-    y: NDArray[np.float64],
+    leaf: Ints,
+    y: Floats,
     arm: NDArray[np.uint8],
-    weight: NDArray[np.float64],
+    weight: Floats,
 ) -> Nodes:
     """Prune one tree, bottom up: a split goes unless the AUUC of the validation rows is better with it.
 
@@ -34,7 +35,7 @@ def prune(
         totals[node] = totals[left[node]] + totals[left[node] + 1]
     effect = nodes.value[:, 1:] - nodes.value[:, :1]
 
-    def area(leaves: NDArray[np.int64]) -> float:
+    def area(leaves: Ints) -> float:
         at, arms = np.nonzero(weights[leaves] > 0.0)
         rows = leaves[at]
         w = weights[rows, arms]
@@ -53,13 +54,13 @@ def prune(
     return _compress(nodes, left)
 
 
-def _leaves(left: NDArray[np.int32]) -> NDArray[np.int64]:
+def _leaves(left: NDArray[np.int32]) -> Ints:
     """Leaves that can be reached from the root."""
     reached = _reached(left)
     return np.flatnonzero(reached & (left < 0))
 
 
-def _reached(left: NDArray[np.int32]) -> NDArray[np.bool_]:
+def _reached(left: NDArray[np.int32]) -> Bools:
     reached = np.zeros(len(left), bool)
     front = np.array([0])
     while len(front):

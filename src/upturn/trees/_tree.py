@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._run import make_seed
+from upturn._arrays import Floats, Indices, Ints
+from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn.base import Experiment
 from upturn.kernels import sampling
@@ -31,7 +32,7 @@ class _Prepared:
     data: Experiment
     soil: Soil
     row_codes: Codes
-    y: NDArray[np.float64]
+    y: Floats
     scale: Scale
 
 
@@ -205,20 +206,20 @@ class UpliftTree(TreeModel):
         soil, scale = self._soil(replace(data, weight=None) if some_zero else data)
         return _Prepared(data, soil, twin_codes(soil.codes), scale.see(data.y), scale)
 
-    def _fit_prepared(self, prepared: _Prepared, weight: NDArray[np.float64]) -> None:
+    def _fit_prepared(self, prepared: _Prepared, weight: Floats) -> None:
         soil = prepared.soil.reweighted(prepared.y, weight)
         self._fit_soil(soil, replace(prepared.data, weight=weight), prepared.scale)
 
-    def _recommend_prepared(self, prepared: _Prepared) -> NDArray[np.intp]:
+    def _recommend_prepared(self, prepared: _Prepared) -> Indices:
         features = self.nodes_.used_features
         if len(features) != 1:
             return self.nodes_.decide_on_codes(prepared.row_codes)
         every = np.zeros((len(prepared.soil.codes), 256), np.uint8)  # a stump decides code by code
         every[features[0]] = np.arange(256)
-        decisions: NDArray[np.intp] = self.nodes_.decide_on_codes(twin_codes(every))
+        decisions: Indices = self.nodes_.decide_on_codes(twin_codes(every))
         return np.asarray(decisions.take(prepared.soil.codes[features[0]]))
 
-    def _hold_out(self, soil: Soil, role: NDArray[np.uint8], seed: np.uint64) -> NDArray[np.int64]:
+    def _hold_out(self, soil: Soil, role: NDArray[np.uint8], seed: np.uint64) -> Ints:
         """Take validation rows out of the sample, by arm; at least one row of each arm stays on either side."""
         mixed = np.full(len(role), IN)
         count = soil._count(mixed, IN)

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from upturn._arrays import Floats
 from upturn._columns import is_missing
 from upturn._target import Label
 
 
-def read_uplift(uplift: Any) -> NDArray[np.float64]:
+def read_uplift(uplift: Any) -> Floats:
     """Predicted uplift as a matrix with a column per treatment arm."""
     try:
         matrix = np.asarray(uplift, dtype=np.float64)
@@ -33,7 +33,7 @@ def read_uplift(uplift: Any) -> NDArray[np.float64]:
     return np.ascontiguousarray(matrix)
 
 
-def read_costs(cost: Any, n: int, labels: Sequence[Label]) -> NDArray[np.float64] | None:
+def read_costs(cost: Any, n: int, labels: Sequence[Label]) -> Floats | None:
     """Costs as a matrix with a row per person and a column per treatment arm; None when there are none.
 
     A number, a number per arm (a list in the order of the arms, or a dict by label), a column per person when there is
@@ -75,7 +75,7 @@ def read_costs(cost: Any, n: int, labels: Sequence[Label]) -> NDArray[np.float64
     return np.ascontiguousarray(matrix)
 
 
-def read_value(value: Any, n: int) -> float | NDArray[np.float64] | None:
+def read_value(value: Any, n: int) -> float | Floats | None:
     """What a unit of the outcome is worth: a number, or a number per person; None when nothing was said."""
     if value is None:
         return None
@@ -123,7 +123,7 @@ def check_arms(arms: Sequence[Label] | None, found: Sequence[Label]) -> None:
         )
 
 
-def _numbers(values: Any, name: str) -> NDArray[np.float64]:
+def _numbers(values: Any, name: str) -> Floats:
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O":
@@ -140,7 +140,7 @@ def _numbers(values: Any, name: str) -> NDArray[np.float64]:
     return array
 
 
-def _no_negatives(array: NDArray[np.float64], name: str, advice: str) -> None:
+def _no_negatives(array: Floats, name: str, advice: str) -> None:
     if (array < 0).any():
         where = (
             ""

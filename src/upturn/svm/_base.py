@@ -6,17 +6,16 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from upturn._arrays import Floats, Indices
 from upturn._encode import LinearEncoder
-from upturn._run import make_seed
-from upturn._table import Matrix
+from upturn._seeds import make_seed
 from upturn.base import Experiment, UpliftEstimator
 from upturn.svm import _solve
 from upturn.svm._energy import EnergyTerm
 from upturn.svm._kernels import NAMES, KernelMap
-from upturn.svm._problem import Array, MarginData, MarginProblem, MarginSolution
+from upturn.svm._problem import MarginData, MarginProblem, MarginSolution
 
 LEAST_POWER = 1.05
 
@@ -61,7 +60,7 @@ class Machine(UpliftEstimator):
         if self.n_components is not None and self.n_components < 1:
             raise ValueError(f"n_components={self.n_components!r}: expected None or a positive number of landmarks")
 
-    def _learn_features(self, data: Experiment) -> Array:
+    def _learn_features(self, data: Experiment) -> Floats:
         """Fit the encoder and the kernel, and return the matrix the solver works on."""
         if self.kernel == "precomputed":
             self.encoder_ = None
@@ -82,16 +81,16 @@ class Machine(UpliftEstimator):
 
     def _solve(
         self,
-        features: Array,
-        z: Array,
-        cost: Array,
+        features: Floats,
+        z: Floats,
+        cost: Floats,
         energy: EnergyTerm | None = None,
-        start: tuple[Array, Array] | None = None,
+        start: tuple[Floats, Floats] | None = None,
     ) -> MarginSolution:
         problem = MarginProblem(power=float(self.p), tol=self.tol, max_iter=int(self.max_iter))
         return _solve.solve(problem, MarginData(features, z, cost), energy, start)
 
-    def _adopt(self, solution: MarginSolution, rows: NDArray[np.intp], data: Experiment) -> None:
+    def _adopt(self, solution: MarginSolution, rows: Indices, data: Experiment) -> None:
         """Set the fitted attributes; ``rows`` are the training rows the solution speaks of."""
         if not solution.gap <= self.tol:
             warnings.warn(
@@ -110,7 +109,7 @@ class Machine(UpliftEstimator):
         )
         self._name_coefficients(data.schema)
 
-    def _set_planes(self, w: Array, b: Array, interval: Array) -> None:
+    def _set_planes(self, w: Floats, b: Floats, interval: Floats) -> None:
         """Keep the solver's w and b, and show them in the user's columns."""
         self._w, self._b, self._interval = w, b, interval
         shift = 0.0
@@ -125,14 +124,14 @@ class Machine(UpliftEstimator):
         if self.kernel == "linear" and self.encoder_ is not None:
             self.coef_names_ = self.encoder_.names(schema)
 
-    def _decision(self, X: Matrix) -> Array:
+    def _decision(self, X: Floats) -> Floats:
         """x·w for every row, in the coordinates of ``_b``."""
         encoded = X if self.encoder_ is None else self.encoder_.transform(X)
         if self.kernel_map_ is None:
             return np.asarray(encoded @ self._w)
         return np.asarray(self.kernel_map_.against_landmarks(encoded) @ (self.kernel_map_.projection @ self._w))
 
-    def _predict(self, X: Matrix) -> NDArray[np.float64]:
+    def _predict(self, X: Floats) -> Floats:
         return np.asarray(self._decision(X) - self._b.mean())[:, None]
 
     def _get_state(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from upturn._arrays import Floats
 from upturn._target import Label, Target
 from upturn.metrics import Estimate, Table
 from upturn.policy._path import Path, PathGains, measure
@@ -22,7 +23,7 @@ class Ruler:
         path: Path,
         cut: int,
         experiment: Target,
-        worth: float | NDArray[np.float64] | None,
+        worth: float | Floats | None,
         level: float,
         n_bootstrap: int,
         random_state: Any,
@@ -52,7 +53,7 @@ class Ruler:
             return None
         return self._estimate(people * self.money.gains[-1] - spent, people * self.money.gain_samples[:, -1] - spent)
 
-    def cost_per_person(self, arm: NDArray[np.uint8], costs: NDArray[np.float64] | None) -> float:
+    def cost_per_person(self, arm: NDArray[np.uint8], costs: Floats | None) -> float:
         """What a plan costs per person, treated or not."""
         if costs is None:
             return 0.0
@@ -67,9 +68,9 @@ class Ruler:
         value = scale * (source.gains[1] - source.gains[0])
         return self._estimate(value, scale * (source.gain_samples[:, 1] - source.gain_samples[:, 0]))
 
-    def comparison(self, arm: NDArray[np.uint8], costs: NDArray[np.float64] | None, labels: list[Label]) -> Table:
+    def comparison(self, arm: NDArray[np.uint8], costs: Floats | None, labels: list[Label]) -> Table:
         shares = np.bincount(arm, self.weight, minlength=len(labels))[1:].astype(np.float64)
-        whom: list[tuple[str, NDArray[np.float64] | None]] = [("this plan", None), ("nobody", np.zeros(len(shares)))]
+        whom: list[tuple[str, Floats | None]] = [("this plan", None), ("nobody", np.zeros(len(shares)))]
         whom.append(("as many at random", shares))
         whom += [(f"everybody: {label}", np.eye(len(shares))[k]) for k, label in enumerate(labels[1:])]
         average = np.zeros(len(shares)) if costs is None else self.weight @ costs
@@ -95,7 +96,7 @@ class Ruler:
             columns, notes=[f"{self.level:.0%} intervals; better by: paired difference in {what} per 1,000 people"]
         )
 
-    def _per_1000(self, source: PathGains, share: NDArray[np.float64] | None, cost: float) -> Estimate:
+    def _per_1000(self, source: PathGains, share: Floats | None, cost: float) -> Estimate:
         """What a plan brings per 1,000 people; ``share`` of people are given each arm at random, None is this plan."""
         if share is None:
             value, samples = float(source.gains[-1]), source.gain_samples[:, -1]
@@ -103,15 +104,15 @@ class Ruler:
             value, samples = float(source.effects @ share), source.effect_samples @ share
         return self._estimate(1000 * (value - cost), 1000 * (samples - cost))
 
-    def _estimate(self, value: float, samples: NDArray[np.float64]) -> Estimate:
+    def _estimate(self, value: float, samples: Floats) -> Estimate:
         return Estimate(float(value), samples, self.level)
 
 
 def predicted_comparison(
-    uplift: NDArray[np.float64],
+    uplift: Floats,
     arm: NDArray[np.uint8],
-    costs: NDArray[np.float64] | None,
-    worth: float | NDArray[np.float64] | None,
+    costs: Floats | None,
+    worth: float | Floats | None,
     labels: list[Label],
 ) -> Table:
     n, k = uplift.shape
@@ -123,7 +124,7 @@ def predicted_comparison(
     columns: dict[str, list[Any]] = {"whom": ["this plan", *(name for name, _ in plans)]}
     columns["treated"] = [float(share.sum()) for share in (shares, *(share for _, share in plans))]
 
-    def both(name: str, matrix: NDArray[np.float64], scale: float) -> None:
+    def both(name: str, matrix: Floats, scale: float) -> None:
         """A column: the plan's total of a matrix, and every other plan's from its shares and the arms' means."""
         means = matrix.mean(axis=0)
         columns[name] = [

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._run import make_seed
-
-from ._data import UpliftData
+from upturn._arrays import Floats, Ints
+from upturn._seeds import make_seed
+from upturn.datasets._data import UpliftData
 
 __all__ = ["Floats", "Seed", "bernoulli", "coin", "equal_arms", "experiment", "generator", "logistic", "positive"]
 
-Floats = NDArray[np.float64]
 Seed = int | np.random.Generator | np.random.RandomState | None
 
 
@@ -29,17 +28,17 @@ def positive(name: str, value: int, least: int = 1) -> int:
     return int(value)
 
 
-def coin(rng: np.random.Generator, n: int, probability: Any = 0.5) -> NDArray[np.int64]:
+def coin(rng: np.random.Generator, n: int, probability: Any = 0.5) -> Ints:
     """Return independent 0/1 draws."""
     return np.asarray(rng.random(n) < probability, dtype=np.int64)
 
 
-def bernoulli(rng: np.random.Generator, response: Floats, arm: NDArray[np.int64]) -> NDArray[np.int64]:
+def bernoulli(rng: np.random.Generator, response: Floats, arm: Ints) -> Ints:
     """Return 0/1 outcomes with each row's probability under the arm it got."""
     return coin(rng, len(arm), response[np.arange(len(arm)), arm])
 
 
-def equal_arms(rng: np.random.Generator, n: int, groups: int) -> NDArray[np.int64]:
+def equal_arms(rng: np.random.Generator, n: int, groups: int) -> Ints:
     """Return a random assignment to groups whose sizes differ by at most one."""
     return rng.permutation(np.arange(n, dtype=np.int64) % groups)
 

@@ -15,7 +15,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import upturn
-from upturn._run import count_threads, make_seed, progress, run_parallel
+from upturn._parallel import count_threads, progress, run_parallel
+from upturn._seeds import make_seed
 
 SRC = Path(upturn.__file__).parent.parent
 
@@ -144,7 +145,7 @@ def test_an_exception_comes_out_as_it_is(n_jobs):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_keyboard_interrupt_comes_out(n_jobs):
     script = f"""if True:
-        from upturn._run import run_parallel
+        from upturn._parallel import run_parallel
         def work(item):
             if item == 2:
                 raise KeyboardInterrupt
@@ -163,7 +164,7 @@ def test_a_keyboard_interrupt_comes_out(n_jobs):
 def test_ctrl_c_stops_the_work_soon(n_jobs):
     script = f"""if True:
         import time
-        from upturn._run import run_parallel
+        from upturn._parallel import run_parallel
         def work(item):
             if item == 1:
                 print("started", flush=True)

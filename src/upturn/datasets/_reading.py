@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._files import FILES
-from ._sources import need_columns, pandas, read
+from upturn.datasets._files import FILES
+from upturn.datasets._sources import need_columns, pandas, read
 
 __all__ = ["choice", "features", "table"]
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from upturn._table import Matrix, Schema
+from upturn._arrays import Floats
+from upturn._table import Schema
 from upturn._target import Label
 from upturn.base import UpliftEstimator
 from upturn.metrics._areas import mean_area
@@ -36,17 +36,17 @@ class Ensemble(UpliftEstimator):
             )
         return base
 
-    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+    def staged_predict(self, X: Any) -> Iterator[Floats]:
         """What ``predict`` gives after 1, 2, … members."""
         for scores in self._staged(self._encode(X)):
             yield scores[:, 0] if len(self.arms_) == 1 else scores
 
     def staged_score(self, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> list[float]:
         """What ``score``, the AUUC, gives after 1, 2, … members."""
-        matrix, target = self._judged(X, y, treatment, sample_weight)
+        matrix, target = self._gate_experiment(X, y, treatment, sample_weight)
         return [mean_area(target, scores) for scores in self._staged(matrix)]
 
-    def _staged(self, X: Matrix) -> Iterator[NDArray[np.float64]]:
+    def _staged(self, X: Floats) -> Iterator[Floats]:
         """Scores after 1, 2, … members, a column per arm."""
         raise TypeError(f"{type(self).__name__} does not say how its members add up")
 

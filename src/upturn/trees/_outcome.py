@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from upturn._arrays import Floats, Ints
 from upturn.kernels.histogram import Layout, outcome_sums, write_pairs
 
 _TOP_BIT = 57  # sums stay below 2^57; the bits above are for the copies of a bootstrap (at most 15)
@@ -12,7 +12,7 @@ _MOST_ROWS = 2.0**32  # more than that, whole weights cannot stand for repeated 
 _NEAR = 30  # exponent of two up to which the heaviest weight counts as near 1
 
 
-def encode_outcome(y: NDArray[np.float64], weight: NDArray[np.float64] | None) -> tuple[NDArray[np.int64], Layout]:
+def encode_outcome(y: Floats, weight: Floats | None) -> tuple[Ints, Layout]:
     """Words of the rows and how to read sums of them.
 
     Unweighted integers of a small range are packed, exactly, with the row count into one word. Anything else takes two
@@ -44,7 +44,7 @@ def encode_outcome(y: NDArray[np.float64], weight: NDArray[np.float64] | None) -
     return words, Layout(2, 0, unit / weight_scale, unit / scale, 0.0, 0)
 
 
-def _encode_unweighted(y: NDArray[np.float64]) -> tuple[NDArray[np.int64], Layout]:
+def _encode_unweighted(y: Floats) -> tuple[Ints, Layout]:
     """The outcome alone; the word of the weights is the same for all rows, that of a weight of 1."""
     sums = np.empty(5)
     outcome_sums(y, np.ones(len(y)), sums)
