@@ -41,7 +41,7 @@ def main():
         data = load_hillstrom(outcome, "all")
         parts = uplift_train_test_split(data.X, data.y, data.treatment, test_size=0.5, stratify="arm", random_state=0)
         X, X_new, y, y_new, t, t_new = parts
-        uplift = DRLearner(propensity="share", random_state=0).fit(X, y, t).predict(X_new)
+        uplift = DRLearner(propensity="shares", random_state=0).fit(X, y, t).predict(X_new)
         plan = target(uplift, budget=1000, cost=prices, value=value, y=y_new, treatment=t_new)
         show(f"two mailings for a budget of 1,000, outcome {outcome}", plan, plan.comparison)
         curve = gain_curve(uplift, y_new, t_new, cost=prices, value=value)

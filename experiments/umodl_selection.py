@@ -60,7 +60,7 @@ def load(name):
 
 def learners():
     logistic = make_pipeline(StandardScaler(), LogisticRegression(C=1e3, max_iter=500))  # hardly any penalty
-    return TLearner(logistic), XLearner(LinearRegression(), LinearRegression(), propensity="share")
+    return TLearner(logistic), XLearner(LinearRegression(), LinearRegression(), propensity="shares")
 
 
 def judge(X, y, t, train, test):

@@ -15,7 +15,7 @@ LEVELS: list[set[str]] = [
     {"kernels"},
     {"_columns", "_parallel", "_seeds"},
     {"_target"},
-    {"_table"},
+    {"_table", "_propensity"},
     {"_encode", "_results"},
     {"metrics", "_splitters"},
     {"persist"},

@@ -557,7 +557,12 @@ def test_packed_targets_weights_and_threads(name):
         (lambda y, s, t: metrics.uplift_at(y, s, t, "x"), r"k='x': expected a share"),
         (lambda y, s, t: metrics.lift_area(y, s, sample_weight=[0, 0, 0, 0]), r"0 for every row"),
         (lambda y, s, t: metrics.expected_response(y, [5, 0, 0, 1], t), r"recommended holds 5, which is not an arm"),
-        (lambda y, s, t: metrics.expected_response(y, t, t, propensity=[0, 1, 1, 1]), r"every chance must be above 0"),
+        (lambda y, s, t: metrics.expected_response(y, t, t, propensity=[0, 1, 1, 1]), r"all must be above 0"),
+        (
+            lambda y, s, t: metrics.expected_response(y, t, t, propensity="shares"),
+            r"without X nothing can be estimated",
+        ),
+        (lambda y, s, t: metrics.expected_response(y, t, t, propensity=np.full((1, 2), 0.5)), r"has shape \(1, 2\)"),
         (lambda y, s, t: metrics.expected_response(y, t, t, propensity={1: 0.5}), r"no entry for \[0\]"),
         (lambda y, s, t: metrics.expected_response(y, t, t, propensity={0: 0.5, 1: 0.6}), r"do not add up to 1"),
         (lambda y, s, t: metrics.policy_value(y, t, t, response=np.ones((4, 3))), r"expected \(4, 2\)"),

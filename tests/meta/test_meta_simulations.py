@@ -42,7 +42,7 @@ def deviations(seed):
     straight = X[:, 0] + 0.7 * t + rng.normal(size=n)
     curved = straight + 2 * np.maximum(X[:, 0], 0) ** 2
     found = []
-    for y, propensity in ((curved, None), (straight, "share"), (curved, "share")):
+    for y, propensity in ((curved, "logistic"), (straight, "shares"), (curved, "shares")):
         model = DRLearner(LinearRegression(), propensity=propensity, clip=0.001, cv=2, random_state=0).fit(X, y, t)
         found.append((model.average_effects_[0] - 0.7) / model.average_effects_se_[0])
     return found
@@ -101,7 +101,7 @@ def test_linear_learners_recover_a_linear_effect():
     for model in (
         SLearner(base, interactions=True),
         TLearner(base),
-        XLearner(base, propensity="share"),
+        XLearner(base, propensity="shares"),
         DRLearner(base, cv=2, random_state=0, propensity=[1 / 3, 1 / 3]),
     ):
         np.testing.assert_allclose(model.fit(X, y, t).predict(X), expected, atol=1e-8)

@@ -221,9 +221,9 @@ def test_clipping_is_off_and_reported_when_on():
         weights = iptw_weights(X, t, clip=0.2)
     assert weights.max() <= 5 + 1e-12
     forest = RandomForestClassifier(5, min_samples_leaf=50, random_state=0)
-    assert (iptw_weights(X, t, estimator=forest) >= 1).all()
+    assert (iptw_weights(X, t, propensity=forest) >= 1).all()
     with pytest.raises(ValueError, match=r"is 0 for 1 row\(s\), the first at row 0.*clip=0.01"):
-        overlap(pd.DataFrame({"p": [0.0, 0.5, 0.5, 0.5]}), [1, 0, 1, 0], estimator="p")
+        overlap(pd.DataFrame({"p": [0.0, 0.5, 0.5, 0.5]}), [1, 0, 1, 0], propensity="p")
     with pytest.raises(ValueError, match=r"clip=0\.5"):
         overlap(X, t, clip=0.5)
 

@@ -15,6 +15,7 @@ from upturn._nuisance._member import Member, check_classifier, fit_effect, fit_r
 from upturn._nuisance._propensity import (
     Propensity,
     PropensitySpec,
+    clip_chances,
     clip_propensity,
     crossfit_propensity,
     fit_propensity,
@@ -26,6 +27,7 @@ __all__ = [
     "Propensity",
     "PropensitySpec",
     "check_classifier",
+    "clip_chances",
     "clip_propensity",
     "crossfit_propensity",
     "crossfit_responses",

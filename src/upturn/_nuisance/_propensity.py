@@ -15,10 +15,11 @@ from upturn._encode import LinearEncoder
 from upturn._nuisance._crossfit import crossfit
 from upturn._nuisance._logistic import Logistic
 from upturn._nuisance._member import _fit_foreign
+from upturn._propensity import read_chances, shares_of, with_control
 from upturn._table import Schema
 from upturn.base import Experiment
 
-PropensitySpec = Any  # None, "share", a number, numbers, column names, or a classifier; see fit_propensity
+PropensitySpec = Any  # "shares", "logistic", a classifier, a number, numbers or column names; see fit_propensity
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Propensity:
         if self.shares is not None:
             return np.tile(self.shares, (len(X), 1))
         if self.columns is not None:
-            return _with_control(X[:, self.columns], "the propensity column(s)")
+            return with_control(X[:, self.columns], "the propensity column(s)")
         if self.logistic is not None:
             return self.logistic.predict_proba(X)
         features = X if self.encoder is None else self.encoder.transform(X)
@@ -87,45 +88,53 @@ def fit_propensity(spec: PropensitySpec, data: Experiment) -> Propensity:
     """Make a propensity from what the user said.
 
     ========================  ========================================================================================
-    None                      estimated by logistic regression on the encoded table
+    ``"shares"``              every arm's share of the rows: a randomised experiment
+    ``"logistic"``            estimated by logistic regression on the encoded table
     a classifier              estimated by a copy of it
-    ``"share"``               every arm's share of the rows: a randomised experiment
     a number, or K numbers    known and the same for everybody, the arms in the order of ``arms_``
     a name, or K names        known row by row: columns of the table that hold the probability of each arm
     ========================  ========================================================================================
     """
     k, weight = data.n_arms, data.weight
-    if spec is None:
+    if _is_word(spec, "shares"):
+        return Propensity(k, shares=shares_of(data.arm, weight, k))
+    if _is_word(spec, "logistic"):
         rows = slice(None) if weight is None else weight > 0
         part = None if weight is None else weight[rows]
         return Propensity(k, logistic=Logistic.fit(data.X[rows], data.arm[rows], k + 1, part, data.schema))
-    if isinstance(spec, str) and spec == "share":
-        totals = np.bincount(data.arm, weights=weight, minlength=k + 1)
-        return Propensity(k, shares=totals / totals.sum())
     if hasattr(spec, "fit"):
         return _foreign(spec, data)
-    items = list(spec) if isinstance(spec, list | tuple | np.ndarray) else [spec]
-    if items and all(isinstance(item, str) for item in items):
-        return Propensity(k, columns=_find_columns(items, data))
-    if len(items) != k or not all(isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in items):
+    names = [spec] if isinstance(spec, str) else spec
+    if isinstance(names, list | tuple | np.ndarray) and len(names) and all(isinstance(name, str) for name in names):
+        return Propensity(k, columns=_find_columns(list(names), data))
+    _check_numbers(spec, data)
+    return Propensity(k, shares=read_chances(spec, data.labels or range(k + 1)))
+
+
+def _is_word(spec: PropensitySpec, word: str) -> bool:
+    return isinstance(spec, str) and spec == word
+
+
+def _check_numbers(spec: PropensitySpec, data: Experiment) -> None:
+    """Refuse what is neither a number nor a number per arm, and say why an array with a row per row is not taken."""
+    shape: tuple[int, ...] | None = np.shape(spec) if np.asarray(spec).dtype.kind in "fiu" else None
+    if shape is not None and shape[:1] == (len(data),) and shape != (data.n_arms,):
         raise ValueError(
-            f"propensity={reprlib.repr(spec)}: expected None (logistic regression), a classifier, 'share', the name of a column, or the known "
-            f"probability of each of the {k} treatment arm(s); probabilities that differ between rows go into a column of X, named here"
+            f"propensity has shape {shape}, a probability for each of the {len(data):,} rows: a model is copied, fitted on some of the rows "
+            "and asked about others, and such an array would not go with them; make it a column of X and pass that column's name"
         )
-    shares = _with_control(np.array(items, dtype=np.float64)[None, :], "propensity")[0]
-    if (shares <= 0).any() or (shares >= 1).any():
+    if shape not in ((), (data.n_arms,)):
         raise ValueError(
-            f"propensity={reprlib.repr(spec)} gives the arms the probabilities {shares.tolist()}, control first: all must be above 0 and below 1, "
-            "or there would be an arm nobody could be compared with"
+            f"propensity={reprlib.repr(spec)}: expected 'shares', 'logistic', a classifier, the known probability of each of the "
+            f"{data.n_arms} treatment arm(s), or the name of a column of X that holds it"
         )
-    return Propensity(k, shares=shares)
 
 
 def crossfit_propensity(
     spec: PropensitySpec, data: Experiment, folds: list[tuple[Indices, Indices]], n_jobs: int | None = None
 ) -> Floats:
     """Probabilities of every row, control first; estimated ones come from models that have not seen the row."""
-    if spec is not None and not hasattr(spec, "fit"):  # known, not estimated
+    if not _is_word(spec, "logistic") and not hasattr(spec, "fit"):  # known, not estimated
         return fit_propensity(spec, data).predict(data.X)
     return crossfit(
         folds, lambda _, rows: fit_propensity(spec, data.take(rows)).predict, data.X, data.n_arms + 1, n_jobs
@@ -134,8 +143,7 @@ def crossfit_propensity(
 
 def clip_propensity(propensity: Floats, clip: float, model: str) -> Floats:
     """Keep probabilities within ``clip`` … 1 - ``clip``, and say how many rows that changed."""
-    if not isinstance(clip, int | float) or isinstance(clip, bool) or not 0 <= clip < 0.5:
-        raise ValueError(f"clip={clip!r}: expected a number from 0 (no clipping) to below 0.5, such as 0.01")
+    clipped, outside = clip_chances(propensity, clip)
     if clip == 0:
         certain = np.flatnonzero(((propensity <= 0) | (propensity >= 1)).any(axis=1))
         if len(certain):
@@ -143,8 +151,6 @@ def clip_propensity(propensity: Floats, clip: float, model: str) -> Floats:
                 f"the propensity of {len(certain):,} of {len(propensity):,} row(s) is 0 or 1, the first at row {certain[0]}: they could "
                 "only ever be in one arm, so nothing can be learned from them about an effect; remove them, or pass clip=0.01"
             )
-        return propensity
-    outside = int(((propensity < clip) | (propensity > 1 - clip)).any(axis=1).sum())
     if outside:
         warnings.warn(
             f"{model}: the propensity of {outside:,} of {len(propensity):,} row(s) was below {clip:g} or above {1 - clip:g} (smallest "
@@ -153,7 +159,17 @@ def clip_propensity(propensity: Floats, clip: float, model: str) -> Floats:
             UserWarning,
             stacklevel=4,
         )
-    return np.clip(propensity, clip, 1 - clip)
+    return clipped
+
+
+def clip_chances(propensity: Floats, clip: float) -> tuple[Floats, int]:
+    """Probabilities within ``clip`` … 1 - ``clip``, and how many rows had others; 0 leaves them alone."""
+    if not isinstance(clip, int | float) or isinstance(clip, bool) or not 0 <= clip < 0.5:
+        raise ValueError(f"clip={clip!r}: expected a number from 0 (no clipping) to below 0.5, such as 0.01")
+    if clip == 0:
+        return propensity, 0
+    outside = ((propensity < clip) | (propensity > 1 - clip)).any(axis=1)
+    return np.clip(propensity, clip, 1 - clip), int(outside.sum())
 
 
 def _foreign(spec: Any, data: Experiment) -> Propensity:
@@ -171,7 +187,7 @@ def _find_columns(names: list[str], data: Experiment) -> Ints:
     unknown = [name for name in names if name not in data.schema.names]
     if unknown:
         raise ValueError(
-            f"propensity names the column(s) {unknown!r}, which X does not have: expected 'share' or one of {list(data.schema.names[:12])!r}"
+            f"propensity names the column(s) {unknown!r}, which X does not have: expected 'shares', 'logistic' or one of {list(data.schema.names[:12])!r}"
         )
     if len(names) != data.n_arms:
         raise ValueError(
@@ -184,19 +200,4 @@ def _find_columns(names: list[str], data: Experiment) -> Ints:
     return columns
 
 
-def _with_control(arms: Floats, what: str) -> Floats:
-    """Probabilities of the treatment arms, with control's in front."""
-    if np.isnan(arms).any():
-        row = int(np.isnan(arms).any(axis=1).argmax())
-        raise ValueError(f"{what}: missing (NaN) at row {row}: every row needs a probability of every arm")
-    control = 1.0 - arms.sum(axis=1)
-    if (arms < 0).any() or (control < -1e-12).any():
-        row = int(((arms < 0).any(axis=1) | (control < -1e-12)).argmax())
-        raise ValueError(
-            f"{what}: {arms[row].tolist()} at row {row} are not probabilities: expected numbers from 0 to 1 whose sum leaves "
-            "something for control"
-        )
-    return np.column_stack([np.maximum(control, 0.0), arms])
-
-
-__all__ = ["Propensity", "PropensitySpec", "clip_propensity", "crossfit_propensity", "fit_propensity"]
+__all__ = ["Propensity", "PropensitySpec", "clip_chances", "clip_propensity", "crossfit_propensity", "fit_propensity"]

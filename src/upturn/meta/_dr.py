@@ -44,9 +44,9 @@ class DRLearner(MetaLearner):
         The outcome model; by default gradient boosting, of the kind the outcome asks for.
     effect_estimator : regressor, optional
         The regression of ψ; by default ``estimator`` if that is a regressor, else gradient boosting.
-    propensity : None, classifier, "share", number(s) or column name(s)
-        Probability of the arms: estimated by logistic regression (None) or by a classifier; the arms' shares; known
-        and the same for everybody (one number per treatment arm, in the order of ``arms_``); or columns of X.
+    propensity : "logistic", "shares", classifier, number(s) or column name(s)
+        Probability of the arms: estimated by logistic regression or by a classifier; the arms' shares; known and the same
+        for everybody (one number per treatment arm, in the order of ``arms_``); or columns of X.
     clip : float
         Propensities are kept at least this far from 0 and 1, with a warning that says for how many rows.
     cv : int, splitter or list of splits
@@ -84,7 +84,7 @@ class DRLearner(MetaLearner):
         estimator: Any = None,
         effect_estimator: Any = None,
         *,
-        propensity: PropensitySpec = None,
+        propensity: PropensitySpec = "logistic",
         clip: float = 0.01,
         cv: Any = 5,
         n_jobs: int | None = None,

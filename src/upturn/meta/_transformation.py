@@ -41,9 +41,9 @@ class ClassTransformation(UpliftEstimator):
         missing numbers the mean, and columns are standardised.
     reweight : bool
         Whether to give both groups equal weight. Without it this is the flipped-label model of Kuusisto et al.
-    propensity : "share", None, classifier, number or column name
+    propensity : "shares", "logistic", classifier, number or column name
         Probability of treatment that ``reweight`` undoes: the arm's share of the rows; estimated by logistic regression
-        (None) or by a classifier; known; or a column of X.
+        or by a classifier; known; or a column of X.
     clip : float
         Propensities are kept at least this far from 0 and 1, with a warning that says for how many rows.
     control : label, optional
@@ -87,7 +87,7 @@ class ClassTransformation(UpliftEstimator):
         estimator: Any = None,
         *,
         reweight: bool = True,
-        propensity: PropensitySpec = "share",
+        propensity: PropensitySpec = "shares",
         clip: float = 0.01,
         control: Label | None = None,
     ) -> None:
@@ -109,7 +109,7 @@ class ClassTransformation(UpliftEstimator):
         weight = data.weight
         if self.reweight:
             chance = fit_propensity(self.propensity, data).predict(data.X)
-            if not isinstance(self.propensity, str) or self.propensity != "share":
+            if not isinstance(self.propensity, str) or self.propensity != "shares":
                 chance = clip_propensity(chance, self.clip, type(self).__name__)
             weight = data.weights / (2 * chance[np.arange(len(data)), data.arm])
         for name in (

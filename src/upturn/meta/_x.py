@@ -43,9 +43,9 @@ class XLearner(MetaLearner):
         The outcome model; by default gradient boosting, of the kind the outcome asks for.
     effect_estimator : regressor, optional
         The model of D; by default ``estimator`` if that is a regressor, else gradient boosting.
-    propensity : None, classifier, "share", number(s) or column name(s)
-        Probability of the arms: estimated by logistic regression (None) or by a classifier; the arms' shares; known
-        and the same for everybody (one number per treatment arm, in the order of ``arms_``); or columns of X.
+    propensity : "logistic", "shares", classifier, number(s) or column name(s)
+        Probability of the arms: estimated by logistic regression or by a classifier; the arms' shares; known and the same
+        for everybody (one number per treatment arm, in the order of ``arms_``); or columns of X.
     clip : float
         Propensities are kept at least this far from 0 and 1, with a warning that says for how many rows.
     n_jobs : int, optional
@@ -70,7 +70,7 @@ class XLearner(MetaLearner):
     >>> from upturn.meta import XLearner
     >>> X, treatment = np.array([[0.0], [1.0], [2.0], [3.0]] * 2), np.repeat([0, 1], 4)
     >>> y = X[:, 0] + treatment * (1 + X[:, 0])
-    >>> XLearner(LinearRegression(), propensity="share").fit(X, y, treatment).predict([[5.0]]).round(6)
+    >>> XLearner(LinearRegression(), propensity="shares").fit(X, y, treatment).predict([[5.0]]).round(6)
     array([6.])
     """
 
@@ -79,7 +79,7 @@ class XLearner(MetaLearner):
         estimator: Any = None,
         effect_estimator: Any = None,
         *,
-        propensity: PropensitySpec = None,
+        propensity: PropensitySpec = "logistic",
         clip: float = 0.01,
         n_jobs: int | None = None,
         random_state: Any = None,

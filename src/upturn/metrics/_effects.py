@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Floats
+from upturn._propensity import read_propensity
 from upturn._seeds import make_seed
 from upturn._target import Target, read_target
 from upturn.kernels.ranking import S1, W1
 from upturn.metrics._conventions import ratio
 from upturn.metrics._curves import GRID, Curve, with_band
 from upturn.metrics._estimate import Estimate, check_level, metric
-from upturn.metrics._gate import read_propensity, read_recommended, read_response
+from upturn.metrics._gate import read_recommended, read_response
 from upturn.metrics._ranked import Judged, arm_shares, rank_one_group, read_ranked
 from upturn.metrics._robust import robust_effects, robust_values
 from upturn.metrics._statistic import Statistic, Strata, replicate, replicate_means
@@ -42,9 +43,9 @@ def effect_scores(
         Outcome; or a packed target, and then no treatment.
     treatment : array-like of shape (n,), optional
         Arm labels.
-    propensity : array-like or mapping, optional
-        Chance of every arm: shape (n,) for one treatment, (n, 1 + K) with control first, or a mapping from label to
-        chance. By default the arms' shares.
+    propensity : number(s), mapping or array-like, optional
+        Chance of every arm: a number per treatment arm, a mapping from label to chance or, row by row, an array of shape
+        (n,) for one treatment, or (n, 1 + K) with control first. By default the arms' shares.
     response : array-like of shape (n, 1 + K), optional
         Expected outcomes under control and each arm, from a model that has not seen these rows. By default the arms' mean
         outcomes.
@@ -120,9 +121,9 @@ def expected_response(
         The label each row should get, as ``model.recommend(X)`` says.
     treatment : array-like of shape (n,), optional
         The label of the arm each row was in.
-    propensity : array-like or mapping, optional
-        Chance of every arm: shape (n,) for one treatment, (n, 1 + K) with control first, or a mapping from label to
-        chance. By default the arms' shares.
+    propensity : number(s), mapping or array-like, optional
+        Chance of every arm: a number per treatment arm, a mapping from label to chance or, row by row, an array of shape
+        (n,) for one treatment, or (n, 1 + K) with control first. By default the arms' shares.
     sample_weight, control, interval, n_bootstrap, random_state, n_jobs
         As in :func:`auuc`.
 

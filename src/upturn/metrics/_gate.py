@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -51,46 +50,6 @@ def read_recommended(recommended: Any, target: Target) -> Indices:
             f"{arms!r}; recommend one of them for each row, as model.recommend(X) does"
         )
     return np.array([arms.index(label) for label in found], dtype=np.intp)[inverse]
-
-
-def read_propensity(propensity: Any, target: Target) -> Floats:
-    """Chance of every arm in every row, (n, 1 + K) with control first, or (1, 1 + K) where it is the same for all.
-
-    None takes the arms' shares of the rows. A mapping gives each label its chance, an array of shape (n,) the chance of
-    the one treatment arm, a matrix all of them.
-    """
-    n, n_labels = len(target.y), target.n_arms + 1
-    if propensity is None:
-        share = np.bincount(target.arm, weights=target.weight, minlength=n_labels)
-        return np.asarray(share / share.sum())[None, :]
-    if isinstance(propensity, Mapping):
-        absent = [label for label in target.labels if label not in propensity]
-        if absent:
-            raise ValueError(
-                f"propensity has no entry for {absent!r}: give the chance of every label, control included"
-            )
-        chance = np.array([[float(propensity[label]) for label in target.labels]])
-    else:
-        values = np.asarray(propensity, dtype=np.float64)
-        if values.ndim == 0:
-            values = values[None]
-        chance = np.column_stack([1 - values, values]) if values.ndim == 1 and target.n_arms == 1 else values
-        if chance.ndim != 2 or chance.shape[1] != n_labels or chance.shape[0] not in (1, n):
-            expected = (
-                f"({n},) with the chance of the treatment, or ({n}, 2)" if n_labels == 2 else f"({n}, {n_labels})"
-            )
-            raise ValueError(
-                f"propensity has shape {values.shape}: expected {expected} with the chance of every arm, control first, or a "
-                "mapping from label to chance"
-            )
-    if not (np.isfinite(chance).all() and (chance > 0).all() and (chance <= 1).all()):
-        raise ValueError(
-            f"propensity runs from {np.min(chance):g} to {np.max(chance):g}: every chance must be above 0 and at most 1, or "
-            "some rows could never have been seen under an arm; drop or clip them"
-        )
-    if not np.allclose(chance.sum(axis=1), 1, atol=1e-6):
-        raise ValueError("the chances of a row do not add up to 1: give the chance of every arm, control first")
-    return np.asarray(chance)
 
 
 def read_response(response: Any, target: Target) -> Floats:

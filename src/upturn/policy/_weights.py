@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from upturn._arrays import Floats
 from upturn._encode import LinearEncoder
-from upturn._nuisance import PropensitySpec, crossfit_propensity, fit_propensity, make_folds
+from upturn._nuisance import PropensitySpec, clip_chances, crossfit_propensity, fit_propensity, make_folds
 from upturn._seeds import make_seed
 from upturn._table import read_table
 from upturn._target import Label, read_target
@@ -71,7 +71,7 @@ def overlap(
     X: Any,
     treatment: Any,
     *,
-    estimator: PropensitySpec = None,
+    propensity: PropensitySpec = "logistic",
     clip: float = 0.0,
     stabilize: bool = False,
     cv: Any = None,
@@ -87,7 +87,7 @@ def overlap(
         What the assignment may have depended on.
     treatment : array of shape (n,)
         Arm labels.
-    estimator : classifier, "share", number(s), column name(s) or None
+    propensity : "logistic", "shares", classifier, number(s) or column name(s)
         By default logistic regression on the encoded table; any classifier; or known probabilities, as in
         :class:`upturn.meta.DRLearner`.
     clip : float
@@ -117,7 +117,7 @@ def overlap(
     >>> import numpy as np
     >>> from upturn.policy import overlap
     >>> X = np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]])
-    >>> found = overlap(X, [1, 0, 0, 1, 1, 0], estimator="share")
+    >>> found = overlap(X, [1, 0, 0, 1, 1, 0], propensity="shares")
     >>> found.weights
     array([2., 2., 2., 2., 2., 2.])
     """
@@ -125,10 +125,10 @@ def overlap(
     target = read_target(np.zeros(len(matrix)), treatment, sample_weight, control=control)
     data = Experiment.of(matrix, schema, target)
     if cv is None:
-        chance = fit_propensity(estimator, data).predict(matrix)
+        chance = fit_propensity(propensity, data).predict(matrix)
     else:
-        chance = crossfit_propensity(estimator, data, make_folds(data, cv, make_seed(random_state)))
-    chance, n_clipped = _clip(chance, clip)
+        chance = crossfit_propensity(propensity, data, make_folds(data, cv, make_seed(random_state)))
+    chance, n_clipped = clip_chances(chance, clip)
     own = chance[np.arange(len(matrix)), target.arm]
     if (own <= 0).any():
         raise ValueError(
@@ -154,7 +154,7 @@ def iptw_weights(
     X: Any,
     treatment: Any,
     *,
-    estimator: PropensitySpec = None,
+    propensity: PropensitySpec = "logistic",
     clip: float = 0.0,
     stabilize: bool = False,
     cv: Any = None,
@@ -171,7 +171,7 @@ def iptw_weights(
 
     Parameters
     ----------
-    X, treatment, estimator, clip, stabilize, cv, sample_weight, control, random_state
+    X, treatment, propensity, clip, stabilize, cv, sample_weight, control, random_state
         As in :func:`overlap`.
 
     Returns
@@ -189,7 +189,7 @@ def iptw_weights(
     True
     """
     found = overlap(
-        X, treatment, estimator=estimator, clip=clip, stabilize=stabilize, cv=cv, sample_weight=sample_weight,
+        X, treatment, propensity=propensity, clip=clip, stabilize=stabilize, cv=cv, sample_weight=sample_weight,
         control=control, random_state=random_state,
     )  # fmt: skip
     if found.n_clipped:
@@ -200,15 +200,6 @@ def iptw_weights(
             stacklevel=2,
         )
     return found.weights
-
-
-def _clip(chance: Floats, clip: float) -> tuple[Floats, int]:
-    if not isinstance(clip, int | float) or isinstance(clip, bool) or not 0 <= clip < 0.5:
-        raise ValueError(f"clip={clip!r}: expected a number from 0 (no clipping) to below 0.5, such as 0.01")
-    if clip == 0:
-        return chance, 0
-    outside = (chance < clip) | (chance > 1 - clip)
-    return np.clip(chance, clip, 1 - clip), int(outside.any(axis=1).sum())
 
 
 def _auc(chance: Floats, arm: NDArray[np.uint8]) -> float:
