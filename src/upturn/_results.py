@@ -1,29 +1,103 @@
-"""A small table of results that prints well and becomes a pandas frame on request."""
+"""Results on their way out: tables that print, and frames of the library the user works with.
+
+One printer and one maker of frames for everything upturn hands back. A result made from a frame remembers the *name* of the
+frame's library (:func:`library_of`), so that it can be pickled; :func:`new_frame` makes a frame of that library, or, for
+results of plain arrays, of whichever is installed.
+"""
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+import narwhals.stable.v1 as nw
 import numpy as np
+from numpy.typing import NDArray
+
+from upturn._arrays import Bools
+from upturn._table import Schema, conform_table
 
 NOT_AVAILABLE = "n/a"  # how a number that is not defined is printed
+_LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
-def as_frame(columns: Mapping[str, Any]) -> Any:
-    """A pandas frame; pandas is only needed here."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ImportError("to_frame makes a pandas table, and pandas is not installed: pip install pandas") from None
-    return pd.DataFrame(dict(columns))
+# --------------------------------------------------------------------------------------------- frames
+
+
+def library_of(*values: Any) -> str | None:
+    """The name of the library of the first frame or column among the values; None when they are all arrays or lists."""
+    for value in values:
+        native = nw.from_native(value, eager_only=True, allow_series=True, pass_through=True)
+        if isinstance(native, nw.DataFrame | nw.Series):
+            return str(nw.get_native_namespace(native).__name__)
+    return None
+
+
+def new_frame(columns: Mapping[str, Any], library: str | None = None) -> Any:
+    """A frame of the library named, else of whichever of pandas, polars and pyarrow is installed."""
+    if library is None:
+        library = next((name for name in _LIBRARIES if importlib.util.find_spec(name) is not None), None)
+    if library is None:
+        raise ImportError("a table needs one of pandas, polars and pyarrow: pip install 'upturn[data]'")
+    return nw.to_native(nw.from_dict(dict(columns), native_namespace=importlib.import_module(library)))
+
+
+def like_input(X: Any, array: NDArray[Any], names: Sequence[str]) -> Any:
+    """Return the array, as a frame of the library of ``X`` (and with its index) if that is one."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return array
+    made = new_frame({name: np.ascontiguousarray(array[:, j]) for j, name in enumerate(names)}, library_of(X))
+    index = nw.maybe_get_index(frame)
+    if index is not None:  # pandas and its kin
+        made.index = index
+    return made
+
+
+def select_columns(X: Any, schema: Schema, mask: Bools, model: str) -> Any:
+    """Return the columns of ``X`` that the mask keeps, untouched: a frame stays a frame with its types."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        conform_table(X, schema, model)  # for its complaints: what comes back is the user's own values
+        return np.asarray(X)[:, mask]
+    names = list(frame.columns)
+    if schema.named and all(isinstance(name, str) for name in names):
+        absent = [name for name in schema.names if name not in names]
+        if absent:
+            raise ValueError(
+                "The feature names should match those that were passed during fit.\nFeature names seen at fit time, yet now "
+                f"missing: {', '.join(map(repr, absent[:8]))}: add them, or rename the columns back."
+            )
+        kept = [name for name, keep in zip(schema.names, mask, strict=True) if keep]
+        return nw.to_native(frame.select(kept))
+    if len(names) != schema.n_features:
+        raise ValueError(f"X has {len(names)} features, but {model} is expecting {schema.n_features} features as input")
+    return nw.to_native(frame[:, np.flatnonzero(mask).tolist()])
+
+
+# --------------------------------------------------------------------------------------------- printing
+
+
+def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
+    """Rows of text under a header, in columns; those marked ``right`` are flush right, as numbers are."""
+    widths = [max(len(text) for text in column) for column in zip(header, *rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            text.rjust(width) if flush else text.ljust(width)
+            for text, width, flush in zip(row, widths, right, strict=True)
+        ).rstrip()
+        for row in [header, *rows]
+    )
 
 
 class Table:
     """Columns of results, of equal length.
 
-    ``table["name"]`` is a column, ``len(table)`` the number of rows, ``table.to_frame()`` a pandas frame.
+    ``table["name"]`` is a column, ``len(table)`` the number of rows, ``table.to_frame()`` a frame of the library the data
+    came in.
 
     Parameters
     ----------
@@ -35,6 +109,8 @@ class Table:
         Lines below.
     formats : mapping from name to callable
         How to print a column's values; numbers are otherwise printed with four significant digits, NaN as "n/a".
+    library : str, optional
+        Name of the library ``to_frame`` makes a frame of; by default pandas, polars or pyarrow, whichever is installed.
     """
 
     def __init__(
@@ -44,9 +120,10 @@ class Table:
         title: str = "",
         notes: Sequence[str] = (),
         formats: Mapping[str, Any] | None = None,
+        library: str | None = None,
     ) -> None:
         self._columns = {name: np.asarray(values) for name, values in columns.items()}
-        self._title, self._notes, self._formats = title, tuple(notes), dict(formats or {})
+        self._title, self._notes, self._formats, self._library = title, tuple(notes), dict(formats or {}), library
 
     @property
     def columns(self) -> list[str]:
@@ -62,8 +139,8 @@ class Table:
         return len(next(iter(self._columns.values())))
 
     def to_frame(self) -> Any:
-        """The table as a pandas frame, one row per row."""
-        return as_frame(self._columns)
+        """The table as a frame of the library the data came in, else of whichever is installed; one row per row."""
+        return new_frame(self._columns, self._library)
 
     def _cells(self) -> tuple[list[str], list[list[str]], list[bool]]:
         """Header, rows of text, and which columns are numbers, which are put to the right."""
@@ -80,16 +157,7 @@ class Table:
         return str(value)
 
     def __repr__(self) -> str:
-        header, rows, right = self._cells()
-        widths = [max(len(text) for text in column) for column in zip(header, *rows, strict=True)]
-        lines = [
-            "  ".join(
-                text.rjust(width) if flush else text.ljust(width)
-                for text, width, flush in zip(row, widths, right, strict=True)
-            ).rstrip()
-            for row in [header, *rows]
-        ]
-        return "\n".join([*([self._title] if self._title else []), *lines, *self._notes])
+        return "\n".join([*([self._title] if self._title else []), aligned(*self._cells()), *self._notes])
 
     def _repr_html_(self) -> str:
         header, rows, _ = self._cells()

@@ -256,7 +256,7 @@ def test_an_arm_without_outcomes():
     report = check(X, y, arm)
     assert {"rows", "missing outcomes"} <= set(report.warnings)
     assert "nan" not in str(report)
-    assert str(report).splitlines()[6].split()[-3:] == ["n/a"] * 3
+    assert str(report).splitlines()[5].split()[-3:] == ["n/a"] * 3
 
 
 def test_small_and_odd_experiments_do_not_fail():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import narwhals.stable.v1 as nw
 import numpy as np
 
 from upturn._arrays import Floats
@@ -14,19 +13,12 @@ from upturn._check._experiment import Experiment
 from upturn._check._models import heterogeneity, tell_apart
 from upturn._check._report import ArmRow, CheckReport, FeatureRow, Finding, p_text
 from upturn._columns import read_outcome
+from upturn._results import library_of
 from upturn._seeds import make_seed
 from upturn._table import read_table
 from upturn._target import Label, is_packed, read_target, unpack
 
 _FEWEST = 10  # outcomes an arm must have for the checks to mean anything
-
-
-def _backend(X: Any) -> str | None:
-    native = nw.from_native(X, pass_through=True, allow_series=True)
-    if not isinstance(native, nw.DataFrame):
-        return None
-    library = native.implementation.name.lower()
-    return library if library in ("pandas", "polars", "pyarrow") else None
 
 
 def check(
@@ -128,7 +120,7 @@ def check(
     findings = [*_rows(data), *findings]
     findings.append(heterogeneity(data, sound=all(finding.status != "warning" for finding in findings)))
     order = sorted(features, key=lambda row: -abs(row.difference))
-    return CheckReport(len(filled), len(schema.names), tuple(findings), _arm_rows(data), tuple(order), _backend(X))
+    return CheckReport(len(filled), len(schema.names), tuple(findings), _arm_rows(data), tuple(order), library_of(X))
 
 
 # ------------------------------------------------------------------------------------------------ arms and effects

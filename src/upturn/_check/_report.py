@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass, field, fields
 from math import isnan
 from typing import Any, Literal
 
+from upturn._results import NOT_AVAILABLE, aligned, new_frame
 from upturn._target import Label
 
 Status = Literal["ok", "warning", "note", "skipped"]
 
-_NONE = "n/a"  # where there is no number
 _SIGNS = {"ok": "ok", "warning": "WARNING", "note": "note", "skipped": "skipped"}
 
 
@@ -74,7 +73,7 @@ class CheckReport:
     findings: tuple[Finding, ...]
     arms: tuple[ArmRow, ...]
     features: tuple[FeatureRow, ...]
-    backend: str | None = field(default=None, compare=False)
+    library: str | None = field(default=None, compare=False)
 
     @property
     def ok(self) -> bool:
@@ -99,7 +98,7 @@ class CheckReport:
         raise KeyError(f"there is no check {check!r}; there are {[finding.check for finding in self.findings]}")
 
     def to_frame(self, what: Literal["checks", "arms", "features"] = "checks") -> Any:
-        """Return the checks, the arms or the features as a table of the library X came in (pandas for arrays)."""
+        """Return the checks, the arms or the features as a table of the library X came in."""
         parts: dict[str, tuple[Any, ...]] = {"checks": self.findings, "arms": self.arms, "features": self.features}
         if what not in parts:
             raise ValueError(f"to_frame got {what!r}; expected one of {list(parts)}.")
@@ -107,12 +106,7 @@ class CheckReport:
         columns = {part.name: [getattr(row, part.name) for row in parts[what]] for part in fields(kind)}
         if what == "arms":
             columns["arm"] = [str(label) for label in columns["arm"]]
-        library = self.backend or "pandas"
-        try:
-            module = importlib.import_module(library)
-        except ImportError as error:
-            raise ImportError(f"to_frame needs {library}: install it, or read the report's attributes") from error
-        return module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
+        return new_frame(columns, self.library)
 
     def __repr__(self) -> str:
         return str(self)
@@ -122,33 +116,21 @@ class CheckReport:
         if "rows" in self.warnings:
             verdict = verdict.replace("rows", "too few rows to tell", 1)
         head = f"Experiment of {self.n:,} rows, {self.n_features} features, {len(self.arms)} arms: {verdict}"
-        arms = [["arm", "rows", "share", "mean outcome", "effect", "95% interval"]]
+        arms = []
         for row in self.arms:
             effect = ["", ""]
             if row.effect is not None and row.low is not None and row.high is not None:
                 known = not isnan(row.effect)
-                effect = [f"{row.effect:+.4g}", f"{row.low:+.4g} to {row.high:+.4g}"] if known else [_NONE, _NONE]
-            mean = _NONE if isnan(row.mean) else f"{row.mean:.4g}"
+                effect = [f"{row.effect:+.4g}", f"{row.low:+.4g} to {row.high:+.4g}"] if known else [NOT_AVAILABLE] * 2
+            mean = NOT_AVAILABLE if isnan(row.mean) else f"{row.mean:.4g}"
             arms.append([str(row.arm), f"{row.rows:,}", f"{row.share:.1%}", mean, *effect])
-        checks = [["check", "result", "what was seen"]]
-        checks += [[finding.check, _SIGNS[finding.status], finding.seen] for finding in self.findings]
-        parts = [head, _aligned(arms, numbers=True), _aligned(checks)]
+        checks = [[finding.check, _SIGNS[finding.status], finding.seen] for finding in self.findings]
+        names = ["arm", "rows", "share", "mean outcome", "effect", "95% interval"]
+        parts = [head, aligned(names, arms, [False, *[True] * 5])]
+        parts.append(aligned(["check", "result", "what was seen"], checks, [False] * 3))
         if self.advice:
             parts.append("What to do:\n" + "\n".join(f"- {sentence}" for sentence in self.advice))
         return "\n\n".join(parts)
-
-
-def _aligned(rows: list[list[str]], numbers: bool = False) -> str:
-    widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.rjust(width) if numbers and j else cell.ljust(width)
-            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join(lines)
 
 
 def p_text(pvalue: float) -> str:

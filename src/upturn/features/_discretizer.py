@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Floats, Ints
 from upturn._parallel import run_parallel
+from upturn._results import like_input, new_frame
 from upturn._target import Label
 from upturn.base import Experiment, Gated
-from upturn.features._frames import like_input, new_frame
 from upturn.features._partition import Partition, RowCells, partition_column
 from upturn.kernels.umodl_points import cells_of_two_classes
 

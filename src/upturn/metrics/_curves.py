@@ -59,10 +59,10 @@ class Curve:
 
     def to_frame(self) -> Any:
         """The points as a pandas table, with the band when there is one."""
-        from upturn._results import as_frame
+        from upturn._results import new_frame
 
         columns = {"x": self.x, "y": self.y}
-        return as_frame(columns if self.low is None else {**columns, "low": self.low, "high": self.high})
+        return new_frame(columns if self.low is None else {**columns, "low": self.low, "high": self.high})
 
 
 def uplift_curve(
