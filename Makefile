@@ -4,9 +4,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-# numba does not see a change in a callee's file, so the compiled code lives in a folder named by the kernels' hash.
-export NUMBA_CACHE_DIR := $(CURDIR)/.numba_cache/$(shell cat src/upturn/kernels/*.py | cksum | cut -d' ' -f1)
-
 .PHONY: demo test test-nojit lint bench clean
 
 demo: $(INSTALLED)
@@ -27,7 +24,8 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/run.py
 
 clean:
-	rm -rf $(VENV) .numba_cache build dist
+	rm -rf $(VENV) build dist
+	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "upturn needs Python 3.11 or newer; try make PYTHON=python3.12")'
