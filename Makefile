@@ -13,7 +13,7 @@ test: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-nojit: $(INSTALLED)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels tests/features/test_umodl_search.py
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

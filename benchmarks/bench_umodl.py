@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from upturn.features import UMODLDiscretizer
-from upturn.kernels.umodl import interval_prior, part_costs
+from upturn.features._cost import interval_prior, part_costs
 
 try:
     import kuplift.optimized_univariate_encoding as kuplift_encoding

@@ -15,13 +15,12 @@ from upturn._parallel import run_parallel
 from upturn._results import like_input, new_frame
 from upturn._target import Label
 from upturn.base import Experiment, Gated
-from upturn.features._partition import Partition, RowCells, partition_column
-from upturn.kernels.umodl_points import cells_of_two_classes
+from upturn.features._cells import MOST_CLASSES, Cells, read_cells
+from upturn.features._column import partition_column
+from upturn.features._partition import Partition
 
 SEARCHES = ("auto", "exact", "greedy")
 ENCODINGS = ("code", "effect", "onehot")
-MOST_CLASSES = 20  # an outcome with more distinct values is a quantity, not a class
-MOST_ROWS = 10**8  # a log-factorial each is kept in memory
 
 
 class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
@@ -119,8 +118,8 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
         _one_of("encode", self.encode, ENCODINGS)
         if data.weight is not None and (data.weight == 0).any():
             data = data.take(np.flatnonzero(data.weight))
-        classes, table = read_cells(data)
-        fit_one = partial(_fit_column, data, table, self.search)
+        classes, cells = read_cells(data)
+        fit_one = partial(_fit_column, data, cells, self.search)
         self.partitions_ = run_parallel(
             fit_one, range(data.X.shape[1]), n_jobs=self.n_jobs, verbose=self.verbose, description="UMODL"
         )
@@ -283,47 +282,9 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
         self.classes_, self.encoding_ = classes, state["encoding"]
 
 
-def read_cells(data: Experiment) -> tuple[Floats, RowCells]:
-    """Read outcome and arms as cells, refusing outcomes and weights that cannot be counted."""
-    n_arms = data.n_arms + 1
-    if n_arms <= 128 and (two := cells_of_two_classes(data.y, data.arm)) is not None:
-        return two[0], RowCells(two[1], _multiplicity(data), n_arms, 2)
-    classes = np.unique(data.y)
-    whole = bool((classes == np.rint(classes)).all())
-    if len(classes) == 1:
-        raise ValueError(f"y has one value only, {classes[0]:g} (1 class): UMODL compares how often classes occur")
-    if len(classes) > MOST_CLASSES or (len(classes) > 2 and not whole):
-        raise ValueError(
-            f"y has {len(classes):,} distinct values (from {classes[0]:g} to {classes[-1]:g}): UMODL counts classes and does not "
-            "take a real-valued outcome. Bin the outcome yourself, as in y = (spend > 0) or "
-            "y = np.digitize(spend, np.quantile(spend, [.25, .5, .75])), or rank features with "
-            "FilterSelector(score='f') or FilterSelector(score='euclidean'), which take real values"
-        )
-    if n_arms * len(classes) > 256:
-        raise ValueError(
-            f"{n_arms} arms times {len(classes)} classes make {n_arms * len(classes)} cells to count, and 256 are the limit: "
-            "merge arms or bin the outcome"
-        )
-    cells = data.arm * np.uint8(len(classes)) + np.searchsorted(classes, data.y).astype(np.uint8)
-    return classes, RowCells(cells, _multiplicity(data), n_arms, len(classes))
-
-
-def _multiplicity(data: Experiment) -> Ints | None:
-    if data.weight is None or (data.weight == 1).all():
-        return None
-    if (data.weight != np.rint(data.weight)).any() or data.weight.sum() > MOST_ROWS:
-        example = data.weight[np.argmax(data.weight != np.rint(data.weight))]
-        raise ValueError(
-            f"sample_weight holds {example:g}, and the weights sum to {data.weight.sum():g}: UMODL counts rows, so a weight must "
-            f"be a whole number (how often the row occurs) and the sum at most {MOST_ROWS:,}; for inverse-propensity weights "
-            "use FilterSelector, which takes any"
-        )
-    return data.weight.astype(np.int64)
-
-
-def _fit_column(data: Experiment, table: RowCells, search: str, j: int) -> Partition:
+def _fit_column(data: Experiment, cells: Cells, search: str, j: int) -> Partition:
     levels = data.schema.levels[j]
-    return partition_column(np.ascontiguousarray(data.X[:, j]), table, None if levels is None else len(levels), search)
+    return partition_column(np.ascontiguousarray(data.X[:, j]), cells, None if levels is None else len(levels), search)
 
 
 def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:

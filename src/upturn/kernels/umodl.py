@@ -14,20 +14,20 @@ that depends on their number alone (``interval_prior``, ``group_prior``).
 
 from __future__ import annotations
 
-import functools
 import math
 
 import numpy as np
 
-from upturn._arrays import Floats, Ints
-from upturn.kernels._jit import F8, I4_2, F8_out, i8, inner, kernel, void
+from upturn.kernels._jit import F8, I4_2, I8, F8_out, f8, i8, inner, kernel, void
 
 BLOCK = 1024  # log-factorials are made in blocks of so many, each with its own anchor, so rounding errors do not add up
 STIRLING = 1 << 16  # from here on by Stirling's series, whose next term is below 1e-27
+TOLERANCE = 1e-13  # a gain must exceed this part of the cost: a log-factorial's last bit is 3e-8 at ten million rows
 
 
 @kernel(void, F8_out)
-def _fill_log_factorials(table):
+def fill_log_factorials(table):
+    """Write log k! for every k, by sums at first and by Stirling's series beyond."""
     for n in range(min(table.shape[0], STIRLING)):
         table[n] = math.lgamma(n + 1.0) if n % BLOCK == 0 else table[n - 1] + math.log(float(n))
     constant = 0.5 * math.log(2.0 * math.pi)
@@ -40,20 +40,6 @@ def _fill_log_factorials(table):
             q = s * s
             log_k = log_centre + 2.0 * s * (1.0 + q * (1.0 / 3.0 + q * (1.0 / 5.0 + q * (1.0 / 7.0))))
             table[n] = ((k + 0.5) * log_k - k) + (constant + (1.0 / 12.0 - 1.0 / (360.0 * k * k)) / k)
-
-
-@functools.lru_cache(maxsize=2)
-def _table_of(size: int) -> Floats:
-    table = np.empty(size)
-    _fill_log_factorials(table)
-    table.flags.writeable = False
-    return table
-
-
-def log_factorials(n: int) -> Floats:
-    """Return a table of log k! that reaches at least to k = n; the last two made are kept."""
-    step = 1 << max(int(n).bit_length() - 3, 12)
-    return _table_of((int(n) // step + 1) * step)
 
 
 @inner
@@ -156,51 +142,17 @@ def costs_of_cutting(counts, lo, hi, first, stride, n_arms, n_classes, table, ou
 
 
 @kernel(void, I4_2, i8, i8, F8, F8_out, F8_out)
-def _part_costs(points, n_arms, n_classes, table, pooled, separate):
+def costs_of_parts(points, n_arms, n_classes, table, pooled, separate):
+    """Write both costs of the interval between every point and the next: W = 0 and W = 1."""
     for i in range(points.shape[0] - 1):
         pooled[i] = pooled_cost(points, i, i + 1, n_arms, n_classes, table)
         separate[i] = separate_cost(points, i, i + 1, n_arms, n_classes, table)
 
 
-def part_costs(parts: Ints, n_arms: int, n_classes: int) -> tuple[Floats, Floats]:
-    """Return both costs (W = 0 and W = 1) of every part, from its counts ``(parts, arms * classes)``."""
-    points = np.zeros((len(parts) + 1, n_arms * n_classes), dtype=np.int32)
-    np.cumsum(parts, axis=0, out=points[1:])
-    pooled, separate = np.empty(len(parts)), np.empty(len(parts))
-    table = log_factorials(int(points[-1].sum()) + n_classes)
-    _part_costs(points, n_arms, n_classes, table, pooled, separate)
-    return pooled, separate
-
-
-@functools.lru_cache(maxsize=4)  # the columns of a table share it
-def interval_prior(n: int, most: int) -> Floats:
-    """Return log N + log C(N+I-1, I-1) + I log 2 for I = 1 ... most (entry 0 is infinite: no such model).
-
-    The steps log((N+I)/I) + log 2 fall as I grows, so the prior is concave in I. The exact search rests on it.
-    """
-    i = np.arange(1, most, dtype=np.float64)
-    prior = np.full(most + 1, np.inf)
-    prior[1] = math.log(n) + math.log(2.0)
-    prior[2:] = prior[1] + np.cumsum(np.log((n + i) / i) + math.log(2.0))
-    prior.flags.writeable = False
-    return prior
-
-
-def group_prior(n_values: int, most: int) -> Floats:
-    """Return log V + log B(V, I) + I log 2 for I = 1 ... most, B counting partitions into at most I groups.
-
-    B(V, I) is a sum of Stirling numbers of the second kind, S(v, k) = k S(v-1, k) + S(v-1, k-1), kept as logarithms.
-    They are log-concave in k and so are their running sums: this prior, too, is concave in I.
-    """
-    stirling = np.full(most + 1, -np.inf)
-    stirling[0] = 0.0
-    with np.errstate(divide="ignore"):
-        logs = np.log(np.arange(most + 1, dtype=np.float64))
-    for _ in range(n_values):
-        grown = logs + stirling
-        grown[1:] = np.logaddexp(grown[1:], stirling[:-1])
-        stirling = grown
-    prior = np.full(most + 1, np.inf)
-    i = np.arange(1, most + 1)
-    prior[1:] = math.log(n_values) + np.logaddexp.accumulate(stirling[1:]) + i * math.log(2.0)
-    return prior
+@kernel(f8, I4_2, i8, i8, F8, I8)
+def costs_of_cuts(points, n_arms, n_classes, table, cuts):
+    """Return the sum of the costs of the intervals between cuts, without the prior."""
+    total = 0.0
+    for k in range(cuts.shape[0] - 1):
+        total += interval_cost(points, cuts[k], cuts[k + 1], n_arms, n_classes, table)
+    return total

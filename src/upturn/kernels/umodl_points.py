@@ -18,12 +18,8 @@ values), equal values are equal integers, and the value can be read back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import NDArray
 
-from upturn._arrays import Floats, Ints
 from upturn.kernels._jit import (
     F8,
     I4_2,
@@ -42,8 +38,6 @@ from upturn.kernels._jit import (
     void,
 )
 
-Points = NDArray[np.int32]
-
 _SIGN = np.uint64(1 << 63)
 _INFINITY = np.uint64(0x7FF0000000000000)
 _NONE = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -52,7 +46,7 @@ _ZERO = np.uint64(0)
 
 
 @kernel(b1, F8, U1, F8_out, U1_out)
-def _two_classes(y, arm, classes, cells):
+def find_two_classes(y, arm, classes, cells):
     """Write the cells of an outcome with at most two values, and the values; return whether there are no more."""
     low = high = y[0]
     for k in range(y.shape[0]):
@@ -68,15 +62,8 @@ def _two_classes(y, arm, classes, cells):
     return strange == 0
 
 
-def cells_of_two_classes(y: Floats, arm: NDArray[np.uint8]) -> tuple[Floats, NDArray[np.uint8]] | None:
-    """Return the two values of an outcome in order and the cell of each row; None if it has not exactly two values."""
-    classes, cells = np.empty(2), np.empty(len(y), dtype=np.uint8)
-    two = _two_classes(y, arm, classes, cells) and classes[0] < classes[1]
-    return (classes, cells) if two else None
-
-
 @kernel(i8, F8, U8_out)
-def _magnitudes(values, ends):
+def find_magnitudes(values, ends):
     """Write the bit patterns of the smallest magnitude above 0, less 1, and of the largest; return how many are NaN."""
     words = values.view(np.uint64)
     least, largest, missing = _NONE, _ZERO, 0
@@ -90,115 +77,14 @@ def _magnitudes(values, ends):
     return missing
 
 
-def scan_column(values: Floats) -> tuple[int, tuple[int, int]]:
-    """Return how many values are NaN, and the bit patterns of the least magnitude above 0, less 1, and of the largest."""
-    ends = np.empty(2, dtype=np.uint64)
-    missing = int(_magnitudes(values, ends))
-    least, largest = (int(end) for end in ends)
-    return missing, (least if largest > 0 else 0, largest)
-
-
 @kernel(void, F8, U1, u8, i8, I8_out)
-def _pack(values, cells, base, bits, packed):
+def pack_values(values, cells, base, bits, packed):
+    """Write value and cell of every row as one integer."""
     words = values.view(np.uint64)
     for i in range(words.shape[0]):
         word = words[i] & ~_SIGN
         key = np.int64(word - base) if word != _ZERO else np.int64(0)
         packed[i] = ((-key if words[i] & _SIGN else key) << bits) | np.int64(cells[i])
-
-
-@dataclass(frozen=True)
-class SortedColumn:
-    """The values of one column in increasing order, with the cells and the multiplicities of their rows.
-
-    Attributes
-    ----------
-    packed : int64 array of shape (n,)
-        Increasing; value and cell in one.
-    bits, n_cells : int
-        The lowest ``bits`` bits are the cell, one of ``n_cells``.
-    weights : int64 array of shape (n,) or (0,)
-        How often each row occurs; none means once.
-    base : int
-        A magnitude k other than 0 stands for the bit pattern ``base + k``,
-    distinct : float64 array or None
-        or, if there is this array, k stands for its k-th value.
-    """
-
-    packed: Ints
-    bits: int
-    n_cells: int
-    weights: Ints
-    base: int
-    distinct: Floats | None
-
-    def __len__(self) -> int:
-        return len(self.packed)
-
-    def values(self, rows: Ints) -> Floats:
-        """Return the values at some places of the order."""
-        keys = self.packed[rows] >> self.bits
-        magnitudes = np.where(keys == 0, 0, np.abs(keys) + self.base).view(np.float64)
-        signed = np.where(keys < 0, -magnitudes, magnitudes)
-        values: Floats = signed if self.distinct is None else self.distinct[keys]
-        return values
-
-    def boundary_points(self, most: int | None = None, merge_runs: bool = True) -> tuple[Points, Ints] | None:
-        """Return the boundary points: rows of each cell before each point, and rows in all; None if above ``most``.
-
-        Cuts lie between distinct values. Inside a run of distinct values whose rows all fall in one cell, no cut is
-        ever needed: as a function of how many rows of the run an interval takes, its cost is concave, log((n+J)/(n_j+1))
-        being the decreasing step, so the best place is an end of the run. (Not so with ``merge_runs=False``.)
-        """
-        room = len(self) + 1 if most is None else min(most, len(self) + 1)
-        counts, rows = np.empty((room, self.n_cells), dtype=np.int32), np.empty(room, dtype=np.int64)
-        counts[0], rows[0] = 0, 0
-        found = _boundaries(self.packed, self.weights, self.bits, merge_runs, counts, rows)
-        return None if found < 0 else (counts[: found + 1], rows[: found + 1])
-
-    def micro_points(self, bins: int) -> tuple[Points, Ints]:
-        """Return up to ``bins + 1`` points that share the rows evenly, both ends included."""
-        rows = np.empty(bins + 1, dtype=np.int64)
-        rows = rows[: _even_rows(self.packed, self.bits, rows)]
-        counts = np.zeros((len(rows), self.n_cells), dtype=np.int32)
-        if len(self.weights) == 0 and self.n_cells <= 4:
-            _count_bits(self.packed, rows, counts)
-        else:
-            _count_cells(self.packed, self.weights, self.bits, rows, counts)
-        return counts, rows
-
-    def refine(self, points: Points, rows: Ints, around: Ints, reach: int) -> tuple[Points, Ints]:
-        """Return the points given and all boundary points at most ``reach`` points away from some of them."""
-        is_open = np.zeros(len(rows) - 1, dtype=np.uint8)
-        for shift in range(-reach, reach):
-            is_open[np.clip(around + shift, 0, len(is_open) - 1)] = 1
-        room = len(rows) + int(np.diff(rows)[is_open > 0].sum())
-        counts, fine = np.empty((room, self.n_cells), dtype=np.int32), np.empty(room, dtype=np.int64)
-        found = _open_bins(self.packed, self.weights, self.bits, points, rows, is_open, counts, fine)
-        return counts[:found], fine[:found]
-
-
-def sort_column(
-    values: Floats,
-    cells: NDArray[np.uint8],
-    n_cells: int,
-    weights: Ints | None = None,
-    magnitudes: tuple[int, int] | None = None,
-) -> SortedColumn:
-    """Sort values (none of them NaN) and carry their cells and weights along; ``scan_column`` tells their magnitudes."""
-    bits = max(int(n_cells - 1).bit_length(), 1)
-    none = np.empty(0, dtype=np.int64)
-    base, largest = scan_column(values)[1] if magnitudes is None else magnitudes
-    if weights is None and largest - base < 1 << (63 - bits):
-        packed = np.empty(len(values), dtype=np.int64)
-        _pack(values, cells, base, bits, packed)
-        packed.sort()
-        return SortedColumn(packed, bits, n_cells, none, base, None)
-    order = np.lexsort((cells, values))
-    ordered = values[order]
-    new = np.concatenate([[True], ordered[1:] != ordered[:-1]])
-    packed = ((np.cumsum(new) - 1) << bits) | cells[order]
-    return SortedColumn(packed, bits, n_cells, none if weights is None else weights[order], 0, ordered[new])
 
 
 @inner
@@ -242,12 +128,13 @@ def _walk(packed, weights, bits, first, last, merge_runs, counts, rows, at):
 
 
 @kernel(i8, I8, I8, i8, b1, I4_2_out, I8_out)
-def _boundaries(packed, weights, bits, merge_runs, counts, rows):
+def find_boundaries(packed, weights, bits, merge_runs, counts, rows):
+    """Write all boundary points; return where the last one is, or -1 if there is no room for it."""
     return _walk(packed, weights, bits, 0, packed.shape[0], merge_runs, counts, rows, 0)
 
 
 @kernel(i8, I8, i8, I8_out)
-def _even_rows(packed, bits, rows):
+def find_even_rows(packed, bits, rows):
     """Write rows that share all evenly and have another value before them; return how many. The last is the end."""
     n, bins = packed.shape[0], rows.shape[0] - 1
     rows[0] = 0
@@ -274,7 +161,7 @@ def _even_rows(packed, bits, rows):
 
 
 @kernel(void, I8, I8, I4_2_out)
-def _count_bits(packed, rows, counts):
+def count_bits(packed, rows, counts):
     """Count up to four cells at each of these rows, without branches: by how often each bit, and both, are set."""
     for k in range(1, rows.shape[0]):
         low, high, both = 0, 0, 0
@@ -289,7 +176,8 @@ def _count_bits(packed, rows, counts):
 
 
 @kernel(void, I8, I8, i8, I8, I4_2_out)
-def _count_cells(packed, weights, bits, rows, counts):
+def count_cells(packed, weights, bits, rows, counts):
+    """Count any number of cells at each of these rows."""
     weighted, mask = weights.shape[0] > 0, np.int64((1 << bits) - 1)
     for k in range(1, rows.shape[0]):
         counts[k] = counts[k - 1]
@@ -298,7 +186,7 @@ def _count_cells(packed, weights, bits, rows, counts):
 
 
 @kernel(i8, I8, I8, i8, I4_2, I8, U1, I4_2_out, I8_out)
-def _open_bins(packed, weights, bits, points, rows, is_open, counts, fine):
+def open_bins(packed, weights, bits, points, rows, is_open, counts, fine):
     """Copy the points, and write the boundary points of open bins between them; return how many there are."""
     found = 0
     counts[0], fine[0] = points[0], rows[0]

@@ -1,4 +1,4 @@
-"""The UMODL kernels against equation (2) written down plainly, and against searches that try everything."""
+"""The UMODL searches and kernels against equation (2) written down plainly, and against searches that try everything."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_umodl as naive
-from upturn.kernels import umodl_search
-from upturn.kernels.umodl import STIRLING, group_prior, interval_prior, log_factorials, part_costs
-from upturn.kernels.umodl_groups import best_groups
-from upturn.kernels.umodl_points import cells_of_two_classes, scan_column, sort_column
-from upturn.kernels.umodl_polish import cuts_cost, greedy_cuts, merged, polish, shifted, thinned
-from upturn.kernels.umodl_search import exact_cuts, fast_cuts, refined_cuts
+from upturn.features import _search
+from upturn.features._cells import Cells, two_classes
+from upturn.features._cost import group_prior, interval_prior, log_factorials, part_costs
+from upturn.features._groups import best_groups
+from upturn.features._moves import merged, polish, shifted, thinned
+from upturn.features._points import Points, scan_column, sort_column
+from upturn.features._search import exact_cuts, fast_cuts, greedy_cuts, refined_cuts
+from upturn.kernels.umodl import STIRLING
 
 # Without the compiler, numpy remarks on integers that wrap around, as the keys of sorting are meant to.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar")
@@ -32,18 +34,13 @@ def draw_rows(seed, n, n_arms=2, n_classes=2, levels=None, effect=0.8):
 
 
 def sort_rows(values, arm, cls, n_arms=2, n_classes=2, weights=None):
-    return sort_column(values, (arm * n_classes + cls).astype(np.uint8), n_arms * n_classes, weights)
+    return sort_column(values, Cells((arm * n_classes + cls).astype(np.uint8), weights, n_arms, n_classes))
 
 
 def prepare(values, arm, cls, n_arms=2, n_classes=2, merge_runs=True):
     column = sort_rows(values, arm, cls, n_arms, n_classes)
     points, rows = column.boundary_points(merge_runs=merge_runs)
     return points, rows, column.values(np.arange(len(column)))
-
-
-def total_cost(points, cuts, n_arms, n_classes, prior):
-    table = log_factorials(int(points[-1].sum()) + n_classes)
-    return cuts_cost(points, cuts, n_arms, n_classes, table) + prior[len(cuts) - 1]
 
 
 def test_log_factorials_are_exact_to_the_last_bits():
@@ -105,7 +102,7 @@ def test_sorting_carries_cells_along(seed, n, levels, scale):
     factor = rng.choice([5e-324, 1.0, 1e300], n) if SCALES[scale] is None else SCALES[scale]
     values = values * factor  # "both": magnitudes too far apart to be packed, so ranks take their place
     cells = rng.integers(0, 4, n).astype(np.uint8)
-    column = sort_column(values, cells, 4)
+    column = sort_column(values, Cells(cells, None, 2, 2))
     ordered = column.values(np.arange(n))
     assert sorted(zip(values + 0.0, cells, strict=True)) == list(zip(ordered, column.packed & 3, strict=True))
 
@@ -121,21 +118,21 @@ def test_a_scan_counts_missing_values_and_finds_the_magnitudes(values):
 
 def test_values_that_differ_in_the_last_bit_stay_apart():
     values = np.array([1.0, np.nextafter(1.0, 2.0), 1.0, np.nextafter(1.0, 2.0), -0.0, 0.0])
-    column = sort_column(values, np.array([0, 1, 0, 1, 2, 3], dtype=np.uint8), 4)
+    column = sort_column(values, Cells(np.array([0, 1, 0, 1, 2, 3], dtype=np.uint8), None, 2, 2))
     assert column.distinct is None  # packed, not ranked
     assert (column.packed & 3)[2:].tolist() == [0, 0, 1, 1]
     points, rows = column.boundary_points()
     assert rows.tolist() == [0, 2, 4, 6]  # both zeros are one value
-    assert points[1].tolist() == [0, 0, 1, 1]
+    assert points.counts[1].tolist() == [0, 0, 1, 1]
 
 
 def test_cells_of_two_classes():
     y, arm = np.array([3.0, -1.0, 3.0]), np.array([0, 1, 2], dtype=np.uint8)
-    classes, cells = cells_of_two_classes(y, arm)
+    classes, cells = two_classes(y, arm)
     assert classes.tolist() == [-1.0, 3.0]
     assert cells.tolist() == [1, 2, 5]
-    assert cells_of_two_classes(np.ones(3), arm) is None
-    assert cells_of_two_classes(np.array([0.0, 1.0, 2.0]), arm) is None
+    assert two_classes(np.ones(3), arm) is None
+    assert two_classes(np.array([0.0, 1.0, 2.0]), arm) is None
 
 
 @given(st.integers(0, 10_000), st.integers(1, 80), st.sampled_from([None, 2, 6]))
@@ -147,7 +144,7 @@ def test_boundary_counts(seed, n, levels):
     assert set(rows.tolist()) <= set(every_row.tolist())
     order = np.argsort(values, kind="stable")
     cells = (arm * 2 + cls)[order]
-    for counts, row in [*zip(points, rows, strict=True), *zip(every, every_row, strict=True)]:
+    for counts, row in [*zip(points.counts, rows, strict=True), *zip(every.counts, every_row, strict=True)]:
         assert counts.tolist() == np.bincount(cells[:row], minlength=4).tolist()
 
 
@@ -156,19 +153,19 @@ def test_weights_count_rows_several_times():
     weights = np.random.default_rng(0).integers(1, 4, 40)
     cells = (arm * 2 + cls).astype(np.uint8)
     repeated = prepare(*(np.repeat(a, weights) for a in (values, arm, cls)))[0]
-    column = sort_column(values, cells, 4, weights)
-    np.testing.assert_array_equal(column.boundary_points()[0], repeated)
+    column = sort_column(values, Cells(cells, weights, 2, 2))
+    np.testing.assert_array_equal(column.boundary_points()[0].counts, repeated.counts)
     points, rows = column.micro_points(3)
-    for counts, row in zip(points, rows, strict=True):
+    for counts, row in zip(points.counts, rows, strict=True):
         before = column.packed[:row] & 3
-        assert counts.tolist() == np.bincount(before, weights=column.weights[:row], minlength=4).tolist()
+        assert counts.tolist() == np.bincount(before, weights=column.weight[:row], minlength=4).tolist()
 
 
 def test_boundary_points_have_a_limit():
     column = sort_rows(*draw_rows(0, 80))
     points, _ = column.boundary_points()
     assert column.boundary_points(len(points) - 1) is None
-    np.testing.assert_array_equal(column.boundary_points(len(points))[0], points)
+    np.testing.assert_array_equal(column.boundary_points(len(points))[0].counts, points.counts)
 
 
 @given(st.integers(0, 10_000), st.integers(1, 90), st.sampled_from([None, 1, 4, 30]), st.sampled_from([2, 3]))
@@ -190,7 +187,7 @@ def test_micro_points_share_the_rows_and_open_into_boundary_points(seed, n, leve
     assert set(rows.tolist()) <= set(fine_rows.tolist())
     first, last = rows[max(around[0] - 2, 0)], rows[min(around[0] + 2, len(rows) - 1)]
     assert {row for row in every if first <= row <= last} <= set(fine_rows.tolist())
-    for counts, row in [*zip(points, rows, strict=True), *zip(fine, fine_rows, strict=True)]:
+    for counts, row in [*zip(points.counts, rows, strict=True), *zip(fine.counts, fine_rows, strict=True)]:
         assert counts.tolist() == np.bincount(cells[:row], minlength=2 * n_classes).tolist()
 
 
@@ -201,8 +198,8 @@ def test_exact_search_finds_the_optimum(seed, n_arms, n_classes):
     values, arm, cls = draw_rows(seed, 20 + 8 * seed, n_arms, n_classes, levels, effect=[0.0, 0.9, 0.6][seed % 3])
     points, _, _ = prepare(values, arm, cls, n_arms, n_classes)
     prior = interval_prior(len(values), len(points))
-    cuts = exact_cuts(points, n_arms, n_classes, prior)
-    found = total_cost(points, cuts, n_arms, n_classes, prior)
+    cuts = exact_cuts(points, prior)
+    found = points.total(cuts, prior)
     assert found == pytest.approx(naive.best_cost(values, arm, cls, n_arms, n_classes), rel=1e-11)
 
 
@@ -211,11 +208,11 @@ def test_greedy_search_is_the_papers(seed):
     values, arm, cls = draw_rows(seed, 60, levels=[None, 9][seed % 2], effect=0.9)
     points, _, ordered = prepare(values, arm, cls, merge_runs=False)
     prior = interval_prior(len(values), len(points))
-    cuts = merged(points, 2, 2, prior, 1)
+    cuts = merged(points, prior, 1)
     distinct = np.unique(ordered)
     start = naive.tables(values, arm, cls, 2, 2, distinct[:-1])
     expected = naive.greedy_parts(start, len(values), naive.interval_prior)
-    assert np.diff(points[cuts], axis=0).reshape(-1, 2, 2).tolist() == expected
+    assert np.diff(points.counts[cuts], axis=0).reshape(-1, 2, 2).tolist() == expected
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -226,11 +223,11 @@ def test_post_optimisation_ends_where_no_move_helps(seed):
     prior = interval_prior(len(values), m + 1)
     rng = np.random.default_rng(seed)
     start = np.unique(np.concatenate([[0, m], rng.integers(1, m, 6)]))
-    cuts = polish(points, start, 2, 2, prior)
-    best = total_cost(points, cuts, 2, 2, prior)
-    assert best <= total_cost(points, start, 2, 2, prior) + 1e-9
+    cuts = polish(points, start, prior)
+    best = points.total(cuts, prior)
+    assert best <= points.total(start, prior) + 1e-9
     inner = cuts[1:-1].tolist()
-    gains = [best - total_cost(points, np.array([0, *move, m]), 2, 2, prior) for move in local_moves(inner, m)]
+    gains = [best - points.total(np.array([0, *move, m]), prior) for move in local_moves(inner, m)]
     assert max(gains, default=0.0) <= 1e-9
 
 
@@ -250,7 +247,7 @@ def test_fast_search_is_as_good_as_the_exact_one_here(seed):
     values, arm, cls = draw_rows(seed, 150, effect=0.7)
     points, _, _ = prepare(values, arm, cls)
     prior = interval_prior(len(values), len(points))
-    fast, exact = (total_cost(points, search(points, 2, 2, prior), 2, 2, prior) for search in (fast_cuts, exact_cuts))
+    fast, exact = (points.total(search(points, prior), prior) for search in (fast_cuts, exact_cuts))
     assert fast == pytest.approx(exact, rel=1e-12)
 
 
@@ -262,25 +259,25 @@ def test_micro_points_and_all_points_lead_to_the_same_cuts(kind, monkeypatch):
     column = sort_rows(values, arm, cls)
     points, rows = column.boundary_points()
     prior = interval_prior(len(values), len(points))
-    cuts = fast_cuts(points, 2, 2, prior)
-    monkeypatch.setattr(umodl_search, "MICRO_BINS", 64)
-    counts, places = refined_cuts(column, 2, 2, prior)
+    cuts = fast_cuts(points, prior)
+    monkeypatch.setattr(_search, "MICRO_BINS", 64)
+    found, places = refined_cuts(column, prior)
     assert len(cuts) == 5 if kind == "plain" else len(cuts) >= 4
     np.testing.assert_array_equal(places, rows[cuts])
-    np.testing.assert_array_equal(counts, points[cuts])
+    np.testing.assert_array_equal(found.counts, points.counts[cuts])
 
 
 def test_thinning_merges_in_rounds_and_then_one_by_one():
     points, _, _ = prepare(*draw_rows(0, 200))
-    kept = thinned(points, 2, 2, 12)
+    kept = thinned(points, 12)
     assert len(kept) == 13
     assert kept[0] == 0
     assert kept[-1] == len(points) - 1
     assert np.all(np.diff(kept) > 0)
-    few = merged(points, 2, 2, None, 12)
+    few = merged(points, None, 12)
     prior = np.zeros(20)
     found, strict, even = (
-        total_cost(points, cuts, 2, 2, prior) for cuts in (kept, few, np.linspace(0, len(points) - 1, 13).astype(int))
+        points.total(cuts, prior) for cuts in (kept, few, np.linspace(0, len(points) - 1, 13).astype(int))
     )
     assert found - strict < 0.2 * (
         even - strict
@@ -292,21 +289,21 @@ def test_shifting_ends_where_no_cut_can_be_moved_for_the_better():
     m = len(points) - 1
     start = np.array([0, m // 4, m // 2, 3 * m // 4, m])
     first, last = start[1:-1] - 8, start[1:-1] + 8
-    cuts = shifted(points, start, first, last, 2, 2)
+    cuts = shifted(points, start, first, last)
     prior = np.zeros(9)
-    best = total_cost(points, cuts, 2, 2, prior)
-    assert best < total_cost(points, start, 2, 2, prior)
+    best = points.total(cuts, prior)
+    assert best < points.total(start, prior)
     for k in (1, 2, 3):
         for at in range(max(first[k - 1], cuts[k - 1] + 1), min(last[k - 1], cuts[k + 1] - 1) + 1):
             other = cuts.copy()
             other[k] = at
-            assert total_cost(points, other, 2, 2, prior) >= best - 1e-9
+            assert points.total(other, prior) >= best - 1e-9
 
 
 def test_searches_on_a_single_point():
-    points = np.array([[0, 0, 0, 0], [3, 1, 2, 2]], dtype=np.int32)
+    points = Points.of(np.array([[0, 0, 0, 0], [3, 1, 2, 2]], dtype=np.int32), 2, 2)
     for search in (exact_cuts, fast_cuts, greedy_cuts):
-        assert search(points, 2, 2, interval_prior(8, 2)).tolist() == [0, 1]
+        assert search(points, interval_prior(8, 2)).tolist() == [0, 1]
 
 
 def draw_groups(seed, n_values, n_arms=2, n_classes=2):
