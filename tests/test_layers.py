@@ -13,9 +13,10 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "upturn"
 LEVELS: list[set[str]] = [
     {"_arrays"},
     {"kernels"},
-    {"_columns", "_parallel", "_seeds"},
+    {"_columns", "_parallel", "_parameters", "_seeds"},
     {"_target"},
     {"_table", "_propensity"},
+    {"_experiment"},
     {"_encode", "_results"},
     {"metrics", "_splitters"},
     {"persist"},

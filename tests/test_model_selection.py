@@ -374,7 +374,7 @@ def test_a_number_of_folds():
     for name in MODELS:
         np.testing.assert_array_equal(found[name], same[name])
     for wrong in (True, "five", 2.5):
-        with pytest.raises(TypeError, match=r"cv=.*: expected a number of folds, or a splitter such as UpliftKFold"):
+        with pytest.raises(ValueError, match=r"cv=.*: expected a number of folds, a splitter such as UpliftKFold"):
             compare_models(MODELS, X, y, treatment, cv=wrong)
 
 

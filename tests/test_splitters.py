@@ -248,7 +248,7 @@ def test_stratify_has_two_values(make):
 
 
 def test_one_fold_is_refused():
-    with pytest.raises(ValueError, match="at least one train/test split by setting n_splits=2 or more"):
+    with pytest.raises(ValueError, match="n_splits=1: expected a whole number of at least 2"):
         splits(UpliftKFold(1), Y, T)
 
 

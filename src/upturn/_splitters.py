@@ -1,18 +1,27 @@
-"""Splitters that keep every arm, and every outcome within an arm, in the same share on both sides of a split."""
+"""Splitters that keep every arm, and every outcome within an arm, in the same share on both sides of a split.
+
+Rows are put in the order of their strata, which go by arm, and within a stratum in the order of a hash of (seed, row): a pure
+function of both, not of a stream. Folds are dealt from that order like cards, and a random split takes from it at even
+steps. Either way every stratum, every arm and the whole are shared out to within one row.
+"""
 
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.model_selection import BaseCrossValidator, StratifiedKFold, StratifiedShuffleSplit
+from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from upturn._arrays import Indices
+from upturn._parameters import FLAG, SEED, check, is_whole, one_of, whole
+from upturn._seeds import make_seed
 from upturn._target import Target, is_packed, read_target
+from upturn.kernels.hashing import FOLDS, SPLIT, words
 
 Stratify = Literal["arm-outcome", "arm"]
 Split = tuple[Indices, Indices]
@@ -22,10 +31,8 @@ _MOST_VALUES = 10  # an outcome with more distinct values than this is real-valu
 
 def _strata(target: Target, stratify: Stratify, smallest: int, what: str) -> Indices:
     """A stratum per row: the arm, or the arm and the outcome. Every stratum has at least ``smallest`` rows."""
-    if stratify not in ("arm-outcome", "arm"):
-        raise ValueError(f"stratify={stratify!r}: expected 'arm-outcome' or 'arm'")
-    arm = target.arm.astype(np.intp)
-    sizes = np.bincount(arm, minlength=target.n_arms + 1)
+    check("stratify", stratify, one_of("arm-outcome", "arm"))
+    arm, sizes = target.arm.astype(np.intp), target.sizes
     if sizes.min() < smallest:
         label = target.labels[int(sizes.argmin())]
         raise ValueError(
@@ -71,8 +78,8 @@ class UpliftKFold(BaseCrossValidator):  # type: ignore[misc]
     >>> import upturn as up
     >>> from upturn.model_selection import UpliftKFold
     >>> y, treatment = [0, 0, 1, 1] * 2, [0, 1] * 4
-    >>> [test.tolist() for _, test in UpliftKFold(2, random_state=0).split(None, up.pack(y, treatment))]
-    [[1, 2, 4, 7], [0, 3, 5, 6]]
+    >>> [test.tolist() for _, test in UpliftKFold(2, random_state=1).split(None, up.pack(y, treatment))]
+    [[1, 2, 3, 4], [0, 5, 6, 7]]
     """
 
     __metadata_request__split: ClassVar = {"treatment": True}
@@ -87,14 +94,17 @@ class UpliftKFold(BaseCrossValidator):  # type: ignore[misc]
 
     def split(self, X: Any, y: Any = None, treatment: Any = None, groups: Any = None) -> Iterator[Split]:
         """Yield (train, test) row numbers; ``y`` packed, or plain with ``treatment``."""
+        check("n_splits", self.n_splits, whole(least=2))
+        check("shuffle", self.shuffle, FLAG)
+        check("random_state", self.random_state, SEED)
         target = _read_split(X, y, treatment, groups)
         strata = _strata(target, self.stratify, self.n_splits, f"{self.n_splits} folds")
-        seed = _seed(self.random_state) if self.shuffle else None
-        # Dealt in the order of the strata, which go by arm, so that arms too are even to within one row.
-        order = np.argsort(strata, kind="stable")
-        folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=seed)
-        for train, test in folds.split(order, strata[order]):
-            yield np.sort(order[train]), np.sort(order[test])
+        rows = np.arange(len(target))
+        order = _shuffled(strata, make_seed(self.random_state), FOLDS, 0) if self.shuffle else _in_order(strata)
+        fold = np.empty(len(target), np.intp)
+        fold[order] = rows % self.n_splits
+        for k in range(self.n_splits):
+            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 
     def get_n_splits(self, X: Any = None, y: Any = None, treatment: Any = None, groups: Any = None) -> int:
         """Number of folds."""
@@ -204,21 +214,73 @@ def uplift_train_test_split(
 def _shuffle_split(
     target: Target, n_repeats: int, test_size: Any, stratify: Stratify, random_state: Any
 ) -> Iterator[Split]:
-    n = len(target.y)
+    check("n_repeats", n_repeats, whole(least=1))
+    check("random_state", random_state, SEED)
+    n = len(target)
     share = isinstance(test_size, float | np.floating) and 0 < test_size < 1
-    if not share and not (isinstance(test_size, int | np.integer) and 0 < test_size < n):
+    if not share and not (is_whole(test_size) and 0 < test_size < n):
         raise ValueError(f"test_size={test_size!r}: expected a share between 0 and 1, or a number of rows below {n}")
     n_test = math.ceil(test_size * n) if share else int(test_size)
     # A stratum of this many rows has at least one on each side.
     smallest = math.ceil(n / max(1, min(n_test, n - n_test)))
     strata = _strata(target, stratify, smallest, f"{n - n_test} rows to train and {n_test} to test")
-    splitter = StratifiedShuffleSplit(n_repeats, test_size=n_test, random_state=_seed(random_state))
-    yield from splitter.split(strata, strata)
+    seed, steps = make_seed(random_state), np.arange(n + 1, dtype=np.int64) * n_test
+    for repeat in range(n_repeats):
+        order = _shuffled(strata, seed, SPLIT, repeat)
+        start = np.empty(1, np.uint64)
+        words(seed, SPLIT, np.uint64(n_repeats + repeat), start)
+        # Row i of the order is taken when a multiple of n lies in its step of n_test: n_test rows, evenly spread.
+        taken = np.diff((steps + int(start[0] % np.uint64(n))) // n) > 0
+        tested = np.zeros(n, np.bool_)
+        tested[order[taken]] = True
+        yield np.flatnonzero(~tested), np.flatnonzero(tested)
 
 
-def _seed(random_state: Any) -> Any:
-    """What scikit-learn takes as a seed; it does not take a Generator."""
-    return int(random_state.integers(2**32)) if isinstance(random_state, np.random.Generator) else random_state
+def _in_order(strata: Indices) -> Indices:
+    return np.argsort(strata, kind="stable")
+
+
+def _shuffled(strata: Indices, seed: np.uint64, purpose: np.uint64, number: int) -> Indices:
+    """Rows by stratum, and within a stratum by their hash."""
+    hashes = np.empty(len(strata), np.uint64)
+    words(seed, purpose, np.uint64(number), hashes)
+    return np.lexsort((hashes, strata))
+
+
+def folds_of(X: Any, target: Target, cv: Any, seed: np.uint64) -> list[Split]:
+    """Read ``cv=``: a number of folds, a splitter of ours or of scikit-learn, or (train, test) row numbers.
+
+    A splitter of scikit-learn is given the arms to stratify by.
+    """
+    if is_whole(cv):
+        check("cv", cv, whole(least=2).named("at least 2 folds, 5 is usual"))
+        few = int(target.sizes.argmin())
+        if target.sizes[few] < cv:
+            raise ValueError(
+                f"{target.name_of(few)} has {target.sizes[few]} row(s), fewer than cv={cv} folds: every fold needs a row of every "
+                "arm; lower cv, or leave that arm out"
+            )
+        cv = UpliftKFold(int(cv), random_state=int(seed))
+    if isinstance(cv, UpliftKFold | RepeatedUpliftSplit):
+        return list(cv.split(X, target.y, target.arm))
+    try:
+        splits = cv.split(X, target.arm) if hasattr(cv, "split") and not isinstance(cv, str) else cv
+        return [(_row_numbers(train, len(target)), _row_numbers(test, len(target))) for train, test in splits]
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"cv={reprlib.repr(cv)}: expected a number of folds, a splitter such as UpliftKFold(5), or a list of (train, test) row "
+            f"numbers ({error})"
+        ) from error
+
+
+def _row_numbers(rows: Any, n: int) -> Indices:
+    """One side of a split as row numbers; a mask is turned into them."""
+    array = np.asarray(rows)
+    if array.dtype == np.bool_ and array.shape == (n,):
+        return np.flatnonzero(array)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or (array.size and not -n <= array.min() <= array.max() < n):
+        raise ValueError(f"a side of a split is not made of row numbers below {n}")
+    return array.astype(np.intp)
 
 
 def _read_split(X: Any, y: Any, treatment: Any, groups: Any) -> Target:

@@ -7,13 +7,13 @@ on it: float64 outcomes and weights without NaN, arms as small integers with con
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._arrays import Bools, Floats
+from upturn._arrays import Arms, Bools, Floats, Indices, Ints
 from upturn._columns import (
     as_column,
     as_floats,
@@ -36,14 +36,17 @@ _MOST_LABELS = 255  # arm codes are uint8
 class Target:
     """An experiment's outcome, arms and weights, encoded.
 
-    ``arm`` is 0 for control and 1 … K for ``arms[0]`` … ``arms[K - 1]``.
+    ``arm`` is 0 for control and 1 … K for ``arms[0]`` … ``arms[K - 1]``; a ``weight`` of None means 1 everywhere.
     """
 
     y: Floats
-    arm: NDArray[np.uint8]
+    arm: Arms
     weight: Floats | None
     control: Label
     arms: list[Label]
+
+    def __len__(self) -> int:
+        return len(self.y)
 
     @property
     def n_arms(self) -> int:
@@ -54,6 +57,34 @@ class Target:
     def labels(self) -> list[Label]:
         """All labels, control first: ``labels[arm]`` undoes the encoding."""
         return [self.control, *self.arms]
+
+    @property
+    def weights(self) -> Floats:
+        """The weights, ones when there are none."""
+        return np.ones(len(self.y)) if self.weight is None else self.weight
+
+    @property
+    def sizes(self) -> Ints:
+        """Number of rows of control and of every arm."""
+        return np.bincount(self.arm, minlength=self.n_arms + 1)
+
+    @property
+    def totals(self) -> Floats:
+        """Weight of control and of every arm."""
+        return np.asarray(np.bincount(self.arm, weights=self.weight, minlength=self.n_arms + 1), dtype=np.float64)
+
+    def pair(self, k: int) -> Indices:
+        """Row numbers of control and arm ``k`` (1 … K)."""
+        return np.flatnonzero((self.arm == 0) | (self.arm == k))
+
+    def take(self, rows: NDArray[Any]) -> Target:
+        """The target of some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return replace(self, y=self.y[rows], arm=self.arm[rows], weight=weight)
+
+    def name_of(self, code: int) -> str:
+        """What to call an arm in a message."""
+        return f"the {'treatment' if code else 'control'} arm {self.labels[code]!r}"
 
 
 def pack(y: Any, treatment: Any, sample_weight: Any = None) -> NDArray[np.void]:

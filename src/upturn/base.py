@@ -15,8 +15,8 @@ and, where it has them, ``_predict_response`` (expected outcomes, control first)
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from upturn import persist
 from upturn._arrays import Floats, Indices
+from upturn._experiment import Experiment
+from upturn._parameters import Rule, check_parameters
 from upturn._table import Schema, conform_table, read_table
 from upturn._target import Label, Outcome, Target, decode, read_target
 from upturn.metrics._areas import mean_area
@@ -34,66 +36,12 @@ from upturn.metrics._areas import mean_area
 _ROUTED = {"treatment": True, "sample_weight": True}
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """An experiment behind the gates: checked, encoded, C-contiguous. What every ``_fit`` learns from.
-
-    Attributes
-    ----------
-    X : float64 array of shape (n, p)
-        Numbers, or level codes in categorical columns; NaN is missing.
-    y : float64 array of shape (n,)
-        Outcome; 0 and 1 for models that need two classes.
-    arm : uint8 array of shape (n,)
-        0 is control, 1 … K the treatment arms.
-    weight : float64 array of shape (n,) or None
-        None means 1 everywhere.
-    schema : Schema
-        Names, kinds and levels of the columns.
-    n_arms : int
-        K, the number of treatment arms.
-    labels : tuple of labels
-        What control and the arms are called, for messages; empty where nobody knows.
-    """
-
-    X: Floats
-    y: Floats
-    arm: NDArray[np.uint8]
-    weight: Floats | None
-    schema: Schema
-    n_arms: int
-    labels: tuple[Label, ...] = ()
-
-    @classmethod
-    def of(cls, X: Floats, schema: Schema, target: Target) -> Experiment:
-        """Features and target of the same rows."""
-        _same_rows(X, target)
-        return cls(X, target.y, target.arm, target.weight, schema, target.n_arms, tuple(target.labels))
-
-    def name_of(self, code: int) -> str:
-        """What to call an arm in a message."""
-        label = f" {self.labels[code]!r}" if self.labels else f" {code}" if code and self.n_arms > 1 else ""
-        return f"the {'treatment' if code else 'control'} arm{label}"
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    @property
-    def weights(self) -> Floats:
-        """The weights, ones when there are none."""
-        return np.ones(len(self.y)) if self.weight is None else self.weight
-
-    def take(self, rows: NDArray[Any]) -> Experiment:
-        """The experiment of some of the rows."""
-        weight = None if self.weight is None else self.weight[rows]
-        return replace(self, X=self.X[rows], y=self.y[rows], arm=self.arm[rows], weight=weight)
-
-
 class Gated(BaseEstimator):  # type: ignore[misc]
     """What models and transformers share: the gates, arm labels, columns, and the saved form."""
 
     _outcome: Outcome = "any"
     _multi_arm = True
+    _parameters: ClassVar[Mapping[str, Rule]] = {}  # what each parameter may be
 
     __metadata_request__fit = _ROUTED
 
@@ -121,9 +69,10 @@ class Gated(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        check_parameters(self)
         matrix, schema = read_table(X)
         target = read_target(y, treatment, sample_weight, control=self.control, outcome=self._outcome)
-        data = Experiment.of(matrix, schema, target)
+        data = Experiment(matrix, schema, target)
         if target.n_arms > 1 and not self._multi_arm:
             raise ValueError(
                 f"{type(self).__name__} compares one treatment with control, and treatment holds {target.n_arms} arms "
@@ -268,9 +217,8 @@ class UpliftEstimator(Gated):
     def _gate_experiment(self, X: Any, y: Any, treatment: Any, sample_weight: Any) -> tuple[Floats, Target]:
         """Gate an experiment that a fitted model is judged by."""
         target = read_target(y, treatment, sample_weight, known=(self.control_, self.arms_))
-        matrix = self._encode(X)
-        _same_rows(matrix, target)
-        return matrix, target
+        data = Experiment(self._encode(X), self._schema, target)
+        return data.X, data.target
 
     def _predict(self, X: Floats) -> Floats:
         raise TypeError(f"{type(self).__name__} does not say how to predict")
@@ -284,7 +232,7 @@ class UpliftEstimator(Gated):
 
     def _fit_prepared(self, prepared: Any, weight: Floats) -> None:
         """Fit to prepared rows under other weights."""
-        self._fit(replace(prepared, weight=weight))
+        self._fit(prepared.with_weight(weight))
 
     def _recommend_prepared(self, prepared: Any) -> Indices:
         """The model's decisions on the prepared rows."""
@@ -300,11 +248,3 @@ class UpliftEstimator(Gated):
         tags.estimator_type = "regressor"
         tags.regressor_tags = RegressorTags()
         return tags
-
-
-def _same_rows(matrix: Floats, target: Target) -> None:
-    if len(matrix) != len(target.y):
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: X has {len(matrix)}, y has {len(target.y)}; each row "
-            "needs one outcome and one treatment"
-        )

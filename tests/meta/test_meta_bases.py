@@ -274,7 +274,7 @@ Y0 = np.random.default_rng(1).normal(size=40)
         (DRLearner(Ridge(), LogisticRegression()), r"effect_estimator=LogisticRegression is not a regressor"),
         (RLearner(Ridge(), KNeighborsRegressor(), propensity=0.4), r"KNeighborsRegressor takes no sample_weight"),
         (DRLearner(Ridge(), cv=30), r"the control arm 0 has 20 row\(s\), fewer than cv=30 folds.*lower cv"),
-        (DRLearner(Ridge(), cv=1), r"cv=1: cross-fitting needs at least 2 folds"),
+        (DRLearner(Ridge(), cv=1), r"cv=1: expected at least 2 folds"),
         (
             DRLearner(Ridge(), cv=[(np.arange(20), np.arange(20, 40))]),
             r"hold 20 rows, 20 of them distinct, and there are 40",

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Floats, Indices
+from upturn._experiment import Experiment
 from upturn._nuisance._member import fit_response
 from upturn._parallel import run_parallel
-from upturn._splitters import UpliftKFold
-from upturn.base import Experiment
+from upturn._splitters import folds_of
 
 Predictor = Callable[[Floats], Floats]
 
@@ -26,18 +26,7 @@ def make_folds(data: Experiment, cv: Any, seed: np.uint64) -> list[tuple[Indices
 
     ``cv`` is a number of folds, a splitter, or a list of splits.
     """
-    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
-        if cv < 2:
-            raise ValueError(f"cv={cv}: cross-fitting needs at least 2 folds, 5 is usual")
-        sizes = np.bincount(data.arm, minlength=data.n_arms + 1)
-        if sizes.min() < cv:
-            raise ValueError(
-                f"{data.name_of(int(sizes.argmin()))} has {sizes.min()} row(s), fewer than cv={cv} folds: cross-fitting needs a "
-                "row of every arm in every fold; lower cv, or leave that arm out"
-            )
-        cv = UpliftKFold(int(cv), random_state=seed_of(seed, 0) % 2**31)
-    splits = cv.split(data.X, data.y, data.arm) if isinstance(cv, UpliftKFold) else _foreign_splits(cv, data)
-    folds = [(np.asarray(train, dtype=np.intp), np.asarray(test, dtype=np.intp)) for train, test in splits]
+    folds = folds_of(data.X, data.target, cv, seed)
     _check_folds(folds, data)
     return folds
 
@@ -91,17 +80,6 @@ def crossfit_responses(
     return crossfit(folds, fit, data.X, len(groups), n_jobs)
 
 
-def _foreign_splits(cv: Any, data: Experiment) -> list[tuple[Any, Any]]:
-    if hasattr(cv, "split") and not isinstance(cv, str):
-        return list(cv.split(data.X, data.arm))  # stratified splitters then keep the arms in proportion
-    try:
-        return [(train, test) for train, test in cv]
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"cv={cv!r}: expected a number of folds, a splitter such as UpliftKFold(5), or a list of (train, test) row numbers"
-        ) from None
-
-
 def _check_folds(folds: list[tuple[Indices, Indices]], data: Experiment) -> None:
     tested = np.concatenate([test for _, test in folds]) if folds else np.empty(0, np.intp)
     if len(tested) != len(data) or not np.array_equal(np.sort(tested), np.arange(len(data))):
@@ -115,6 +93,6 @@ def _check_folds(folds: list[tuple[Indices, Indices]], data: Experiment) -> None
         empty = np.flatnonzero(np.bincount(data.arm[train], data.weights[train] > 0, data.n_arms + 1) == 0)
         if len(empty):
             raise ValueError(
-                f"{data.name_of(int(empty[0]))} has no row that counts in a train part of cv: pass cv=UpliftKFold(), which keeps every arm "
+                f"{data.target.name_of(int(empty[0]))} has no row that counts in a train part of cv: pass cv=UpliftKFold(), which keeps every arm "
                 "in every fold"
             )

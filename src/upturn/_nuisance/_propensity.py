@@ -12,12 +12,12 @@ from sklearn.base import is_classifier
 
 from upturn._arrays import Floats, Indices, Ints
 from upturn._encode import LinearEncoder
+from upturn._experiment import Experiment
 from upturn._nuisance._crossfit import crossfit
 from upturn._nuisance._logistic import Logistic
 from upturn._nuisance._member import _fit_foreign
 from upturn._propensity import read_chances, shares_of, with_control
 from upturn._table import Schema
-from upturn.base import Experiment
 
 PropensitySpec = Any  # "shares", "logistic", a classifier, a number, numbers or column names; see fit_propensity
 
@@ -108,7 +108,7 @@ def fit_propensity(spec: PropensitySpec, data: Experiment) -> Propensity:
     if isinstance(names, list | tuple | np.ndarray) and len(names) and all(isinstance(name, str) for name in names):
         return Propensity(k, columns=_find_columns(list(names), data))
     _check_numbers(spec, data)
-    return Propensity(k, shares=read_chances(spec, data.labels or range(k + 1)))
+    return Propensity(k, shares=read_chances(spec, data.target.labels))
 
 
 def _is_word(spec: PropensitySpec, word: str) -> bool:

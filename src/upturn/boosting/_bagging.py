@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.base import clone
 
 from upturn._arrays import Bools, Floats, Indices
+from upturn._experiment import Experiment
 from upturn._parallel import run_parallel
 from upturn._seeds import make_seed
 from upturn._target import Label, Outcome
-from upturn.base import Experiment, UpliftEstimator
+from upturn.base import UpliftEstimator
 from upturn.boosting._base import Ensemble, check_count, seeded
 from upturn.kernels.resampling import resample
 from upturn.metrics._estimate import rows_by_stratum

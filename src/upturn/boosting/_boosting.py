@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from upturn._arrays import Floats, Indices
+from upturn._experiment import Experiment
 from upturn._parallel import progress
 from upturn._seeds import make_seed
 from upturn._target import Label, Outcome
-from upturn.base import Experiment, UpliftEstimator
+from upturn.base import UpliftEstimator
 from upturn.boosting._base import Ensemble, check_count, seeded
 from upturn.boosting._coefficients import Algorithm, bound_factor, coefficients
 from upturn.kernels.boosting import reweigh, tally

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Bools, Floats, Ints
-from upturn.base import Experiment
+from upturn._experiment import Experiment
 from upturn.kernels.umodl_points import find_two_classes
 
 MOST_CLASSES = 20  # an outcome with more distinct values is a quantity, not a class

@@ -11,10 +11,11 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Floats, Ints
+from upturn._experiment import Experiment
 from upturn._parallel import run_parallel
 from upturn._results import like_input, new_frame
 from upturn._target import Label
-from upturn.base import Experiment, Gated
+from upturn.base import Gated
 from upturn.features._cells import MOST_CLASSES, Cells, read_cells
 from upturn.features._column import partition_column
 from upturn.features._partition import Partition

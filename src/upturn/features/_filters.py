@@ -10,9 +10,9 @@ from scipy.stats import chi2 as chi2_distribution
 from scipy.stats import f as f_distribution
 
 from upturn._arrays import Bools, Floats
+from upturn._experiment import Experiment
 from upturn._parallel import run_parallel
 from upturn._target import Label
-from upturn.base import Experiment
 from upturn.features._discretizer import _one_of
 from upturn.features._interaction import f_statistic, likelihood_ratio
 from upturn.features._percentiles import bin_score

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from upturn._arrays import Floats, Ints
-from upturn.base import Experiment
+from upturn._experiment import Experiment
 from upturn.kernels.filters import bin_divergence
 
 

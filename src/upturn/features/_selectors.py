@@ -10,9 +10,10 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Bools, Floats, Ints
+from upturn._experiment import Experiment
 from upturn._results import select_columns
 from upturn._target import Label
-from upturn.base import Experiment, Gated
+from upturn.base import Gated
 from upturn.features._discretizer import UMODLDiscretizer
 from upturn.features._percentiles import bin_score
 from upturn.kernels.criteria import CRITERIA

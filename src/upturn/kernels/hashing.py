@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from upturn.kernels._jit import F8_out, inner, kernel, u8, void
+from upturn.kernels._jit import F8_out, U8_out, inner, kernel, u8, void
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -24,6 +24,8 @@ _S30, _S27, _S31, _S32, _S11, _ONE = (np.uint64(k) for k in (30, 27, 31, 32, 11,
 # What a draw is for. Two purposes never share a key.
 BOOTSTRAP = np.uint64(1)
 RESTART = np.uint64(2)
+FOLDS = np.uint64(3)  # which fold a row is dealt to
+SPLIT = np.uint64(4)  # which side of a random split a row is on
 
 
 @inner
@@ -64,3 +66,11 @@ def exponentials(seed, purpose, index, out):
     key = fold(fold(seed, purpose), index)
     for i in range(len(out)):
         out[i] = -math.log(1.0 - uniform(draw(key, np.uint64(i))))
+
+
+@kernel(void, u8, u8, u8, U8_out)
+def words(seed, purpose, index, out):
+    """Fill ``out`` with independent 64-bit words, one per row."""
+    key = fold(fold(seed, purpose), index)
+    for i in range(len(out)):
+        out[i] = draw(key, np.uint64(i))

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from upturn._arrays import Floats, Indices
+from upturn._experiment import Experiment
 from upturn._nuisance import Member
 from upturn._table import Schema
-from upturn.base import Experiment, UpliftEstimator
+from upturn.base import UpliftEstimator
 
 
 class MetaLearner(UpliftEstimator):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from upturn._arrays import Floats
+from upturn._experiment import Experiment
 from upturn._nuisance import (
     Member,
     PropensitySpec,
@@ -19,7 +20,6 @@ from upturn._nuisance import (
 from upturn._parallel import run_parallel
 from upturn._seeds import make_seed
 from upturn._target import Label
-from upturn.base import Experiment
 from upturn.meta._base import MetaLearner, effect_base, pair
 
 

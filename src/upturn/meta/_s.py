@@ -8,11 +8,11 @@ import numpy as np
 
 from upturn._arrays import Floats
 from upturn._encode import LinearEncoder
+from upturn._experiment import Experiment
 from upturn._nuisance import fit_response, seed_of
 from upturn._seeds import make_seed
 from upturn._table import Schema
 from upturn._target import Label
-from upturn.base import Experiment
 from upturn.meta._base import MetaLearner
 
 

@@ -9,6 +9,7 @@ from scipy.special import expit
 
 from upturn._arrays import Floats
 from upturn._encode import LinearEncoder
+from upturn._experiment import Experiment
 from upturn._nuisance import (
     Logistic,
     Member,
@@ -19,7 +20,7 @@ from upturn._nuisance import (
     fit_response,
 )
 from upturn._target import Label
-from upturn.base import Experiment, UpliftEstimator
+from upturn.base import UpliftEstimator
 
 
 class ClassTransformation(UpliftEstimator):

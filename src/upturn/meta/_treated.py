@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from upturn._arrays import Floats
+from upturn._experiment import Experiment
 from upturn._nuisance import fit_response, seed_of
 from upturn._seeds import make_seed
 from upturn._target import Label
-from upturn.base import Experiment
 from upturn.meta._base import MetaLearner, part
 
 

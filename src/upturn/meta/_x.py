@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Floats
+from upturn._experiment import Experiment
 from upturn._nuisance import (
     Member,
     Propensity,
@@ -20,7 +21,6 @@ from upturn._nuisance import (
 from upturn._parallel import run_parallel
 from upturn._seeds import make_seed
 from upturn._target import Label
-from upturn.base import Experiment
 from upturn.meta._base import MetaLearner, effect_base, part
 
 

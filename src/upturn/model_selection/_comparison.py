@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import reprlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +13,8 @@ from sklearn.utils import _safe_indexing
 
 from upturn._arrays import Floats
 from upturn._parallel import run_parallel
-from upturn._splitters import RepeatedUpliftSplit, UpliftKFold
+from upturn._seeds import make_seed
+from upturn._splitters import RepeatedUpliftSplit, folds_of
 from upturn._target import decode, pack, read_target
 from upturn.metrics import Curve, Table, average_curves, uplift_curve
 from upturn.model_selection._journal import Journal
@@ -229,7 +229,8 @@ def compare_models(
     packed = pack(target.y, decode(target.labels, target.arm), target.weight) if treatment is not None else y
     if treatment is None and sample_weight is not None:
         raise ValueError("y is packed: put the weights into it, as pack(y, treatment, sample_weight)")
-    splits = list(_splitter(cv, random_state).split(X, packed))
+    cv = RepeatedUpliftSplit(10, random_state=random_state) if cv is None else cv
+    splits = folds_of(X, target, cv, make_seed(random_state))
     scorer = uplift_scorer(scoring) if isinstance(scoring, str) else scoring
     journal = Journal(resume, X, target, scorer)
 
@@ -265,15 +266,3 @@ def compare_models(
     return ModelComparison(
         scores, reference, scorer.metric if isinstance(scorer, UpliftScorer) else "score", curves, share
     )
-
-
-def _splitter(cv: Any, random_state: Any) -> Any:
-    if cv is None:
-        return RepeatedUpliftSplit(10, random_state=random_state)
-    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
-        return UpliftKFold(int(cv), random_state=random_state)
-    if isinstance(cv, str) or not hasattr(cv, "split"):
-        raise TypeError(
-            f"cv={reprlib.repr(cv)}: expected a number of folds, or a splitter such as UpliftKFold(5) or RepeatedUpliftSplit(10)"
-        )
-    return cv

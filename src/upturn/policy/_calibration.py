@@ -12,11 +12,12 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Bools, Floats, Indices
+from upturn._experiment import Experiment
 from upturn._nuisance import make_folds, rows_that_count
 from upturn._parallel import run_parallel
 from upturn._seeds import make_seed
 from upturn._target import Label, Target, read_target
-from upturn.base import Experiment, UpliftEstimator
+from upturn.base import UpliftEstimator
 from upturn.metrics import Table
 from upturn.metrics._estimate import check_level
 from upturn.metrics._ranked import read_ranked
@@ -134,7 +135,7 @@ class UpliftCalibrator(UpliftEstimator):
         known = (self.model.control_, self.model.arms_)
         target = read_target(y, treatment, sample_weight, known=known, outcome=self._outcome)
         matrix, schema = self.model._encode(X), self.model._schema
-        data = Experiment.of(matrix, schema, target)
+        data = Experiment(matrix, schema, target)
         self.model_ = self.model
         self._calibrate(data, self.model._predict(matrix))
         self.control_, self.arms_ = known
@@ -170,9 +171,8 @@ class UpliftCalibrator(UpliftEstimator):
                 self._knots.append(_linear(score, effect, weight, largest))
             else:
                 self._knots.append(_isotonic(score, effect, weight, treated, largest))
-        target = Target(data.y, data.arm, data.weight, 0, list(range(1, data.n_arms + 1)))
-        table = _table(target, scores, self.n_bins, 0.95)
-        table["calibrated"] = _bin_means(target, scores, self._map(scores), self.n_bins)
+        table = _table(data.target, scores, self.n_bins, 0.95)
+        table["calibrated"] = _bin_means(data.target, scores, self._map(scores), self.n_bins)
         self._columns: dict[str, Any] = {name: np.array(column) for name, column in table.items()}
 
     @property

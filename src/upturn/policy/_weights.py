@@ -12,11 +12,11 @@ from sklearn.metrics import roc_auc_score
 
 from upturn._arrays import Floats
 from upturn._encode import LinearEncoder
+from upturn._experiment import Experiment
 from upturn._nuisance import PropensitySpec, clip_chances, crossfit_propensity, fit_propensity, make_folds
 from upturn._seeds import make_seed
 from upturn._table import read_table
 from upturn._target import Label, read_target
-from upturn.base import Experiment
 from upturn.metrics import Table
 
 
@@ -123,7 +123,7 @@ def overlap(
     """
     matrix, schema = read_table(X)
     target = read_target(np.zeros(len(matrix)), treatment, sample_weight, control=control)
-    data = Experiment.of(matrix, schema, target)
+    data = Experiment(matrix, schema, target)
     if cv is None:
         chance = fit_propensity(propensity, data).predict(matrix)
     else:

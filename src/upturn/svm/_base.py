@@ -10,8 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from upturn._arrays import Floats, Indices
 from upturn._encode import LinearEncoder
+from upturn._experiment import Experiment
 from upturn._seeds import make_seed
-from upturn.base import Experiment, UpliftEstimator
+from upturn.base import UpliftEstimator
 from upturn.svm import _solve
 from upturn.svm._energy import EnergyTerm
 from upturn.svm._kernels import NAMES, KernelMap

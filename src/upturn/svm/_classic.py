@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Bools, Floats
+from upturn._experiment import Experiment
 from upturn._target import Label
-from upturn.base import Experiment
 from upturn.svm._base import Machine, number
 
 

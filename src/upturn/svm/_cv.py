@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from upturn._arrays import Floats, Indices
+from upturn._arrays import Floats
+from upturn._experiment import Experiment
 from upturn._parallel import run_parallel
-from upturn._splitters import UpliftKFold
-from upturn._target import Label, Target
-from upturn.base import Experiment
+from upturn._seeds import make_seed
+from upturn._splitters import Split, folds_of
+from upturn._target import Label
 from upturn.metrics._areas import mean_area
 from upturn.svm._base import positive
 from upturn.svm._uplift import UpliftRows, UpliftSVM
-
-Split = tuple[Indices, Indices]
 
 
 class UpliftSVMCV(UpliftSVM):
@@ -123,7 +122,7 @@ class UpliftSVMCV(UpliftSVM):
             self._check(C, ratios[0])
         scores = run_parallel(
             lambda split: self._score_fold(data, split, Cs, ratios),
-            self._splits(data),
+            folds_of(data.X, data.target, self.cv, make_seed(self.random_state)),
             n_jobs=self.n_jobs,
             verbose=self.verbose,
             description="folds",
@@ -138,26 +137,12 @@ class UpliftSVMCV(UpliftSVM):
         solution = self._solve_one(features, rows, self.C_, self.ratio_, self._energy_term(data), None)
         self._adopt(solution, np.arange(len(data)), data)
 
-    def _splits(self, data: Experiment) -> list[Split]:
-        if isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool):
-            splitter = UpliftKFold(int(self.cv), random_state=self._seed())
-            return list(splitter.split(None, data.y, data.arm))
-        if hasattr(self.cv, "split"):
-            return list(self.cv.split(data.X, data.y, data.arm))
-        return [(np.asarray(train), np.asarray(test)) for train, test in self.cv]
-
-    def _seed(self) -> int | None:
-        if self.random_state is None or isinstance(self.random_state, int | np.integer):
-            return None if self.random_state is None else int(self.random_state)
-        return int(np.random.default_rng(self.random_state).integers(2**31))
-
     def _score_fold(self, data: Experiment, split: Split, Cs: Any, ratios: Any) -> Floats:
         """AUUC on the test rows for every point of the grid."""
         train, test = (data.take(rows) for rows in split)
         machine = UpliftSVM(**{name: getattr(self, name) for name in _SHARED})
         features = machine._learn_features(train)
         rows, energy = UpliftRows(train, self.group_average), machine._energy_term(train)
-        target = Target(test.y, test.arm, test.weight, 0, [1])
         scores = np.empty((len(Cs), len(ratios)))
         column: tuple[Any, Any] | None = None  # the solution at the previous C and the first ratio
         for i, C in enumerate(Cs):
@@ -169,7 +154,7 @@ class UpliftSVMCV(UpliftSVM):
                 start = (solution.coef, solution.intercepts)
                 column = start if j == 0 else column
                 machine._w = solution.coef
-                scores[i, j] = mean_area(target, machine._decision(test.X)[:, None])
+                scores[i, j] = mean_area(test.target, machine._decision(test.X)[:, None])
         return scores
 
     def _get_state(self) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import column_or_1d
 
 from upturn._arrays import Floats
+from upturn._experiment import Experiment
 from upturn._table import read_table
 from upturn._target import read_target
-from upturn.base import Experiment
 from upturn.svm._base import number
 from upturn.svm._energy import energy, signed_weights
 from upturn.svm._uplift import UpliftRows, UpliftSVM
@@ -162,7 +162,7 @@ def sign_shares(model: UpliftSVM, X: Any, y: Any, treatment: Any, ratios: Iterab
     machine = clone(model)
     matrix, schema = read_table(X)
     target = read_target(y, treatment, control=model.control, outcome="binary")
-    data = Experiment.of(matrix, schema, target)
+    data = Experiment(matrix, schema, target)
     machine._check(machine.C, 1.0)
     features = machine._learn_features(data)
     rows, term, start = UpliftRows(data, machine.group_average), machine._energy_term(data), None

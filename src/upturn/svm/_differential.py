@@ -10,8 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from upturn._arrays import Floats
 from upturn._encode import LinearEncoder
+from upturn._experiment import Experiment
 from upturn._target import Label
-from upturn.base import Experiment, UpliftEstimator
+from upturn.base import UpliftEstimator
 from upturn.svm import _pairwise
 from upturn.svm._base import number, positive
 from upturn.svm._solve import one_thread

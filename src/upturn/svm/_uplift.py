@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from upturn._arrays import Floats, Indices, Ints
+from upturn._experiment import Experiment
 from upturn._target import Label
-from upturn.base import Experiment
 from upturn.svm._base import Machine, number, positive
 from upturn.svm._energy import EnergyTerm, signed_weights
 from upturn.svm._problem import MarginSolution

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Floats, Indices
-from upturn.base import Experiment, UpliftEstimator
+from upturn._experiment import Experiment
+from upturn.base import UpliftEstimator
 from upturn.kernels.binning import MAX_BINS
 from upturn.kernels.criteria import ANY_WEIGHT, CRITERIA, CTS, NEEDS_RATES, Rules
 from upturn.trees import _export

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy.special import erfcx, ndtri
 
 from upturn._arrays import Floats
+from upturn._experiment import Experiment
 from upturn._parallel import run_parallel
 from upturn._seeds import make_seed
 from upturn._target import Label
-from upturn.base import Experiment
 from upturn.kernels.forest import twin_codes
 from upturn.trees import _export
 from upturn.trees._base import TreeModel, expect, is_flag, is_number, is_whole

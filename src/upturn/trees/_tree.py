@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Floats, Indices, Ints
+from upturn._experiment import Experiment
 from upturn._seeds import make_seed
 from upturn._target import Label
-from upturn.base import Experiment
 from upturn.kernels import sampling
 from upturn.kernels.forest import twin_codes
 from upturn.kernels.sampling import ESTIMATE, GROW, IN, OUT, PRUNE
@@ -203,12 +203,12 @@ class UpliftTree(TreeModel):
 
     def _prepare(self, data: Experiment) -> _Prepared:
         some_zero = data.weight is not None and (data.weight == 0.0).any()  # bins are learnt from all rows then
-        soil, scale = self._soil(replace(data, weight=None) if some_zero else data)
+        soil, scale = self._soil(data.with_weight(None) if some_zero else data)
         return _Prepared(data, soil, twin_codes(soil.codes), scale.see(data.y), scale)
 
     def _fit_prepared(self, prepared: _Prepared, weight: Floats) -> None:
         soil = prepared.soil.reweighted(prepared.y, weight)
-        self._fit_soil(soil, replace(prepared.data, weight=weight), prepared.scale)
+        self._fit_soil(soil, prepared.data.with_weight(weight), prepared.scale)
 
     def _recommend_prepared(self, prepared: _Prepared) -> Indices:
         features = self.nodes_.used_features
