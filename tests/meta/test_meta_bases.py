@@ -1,5 +1,10 @@
 """The default base against scikit-learn itself, foreign bases, and what is saved of them."""
 
+import ast
+import sys
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,8 +25,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
 import upturn as up
-from upturn._nuisance import _boosted
-from upturn._nuisance._boosted import BoostedTrees
+from upturn._nuisance import _boosted, _inside_sklearn
+from upturn._nuisance._boosted import WholeModel, fit_boosted, layout_is_known
+from upturn._nuisance._flat_trees import FlatTrees
 from upturn._table import read_table
 from upturn.meta import ClassTransformation, DRLearner, RLearner, SLearner, TLearner, TreatedOnly, XLearner
 from upturn.svm import StandardSVM
@@ -51,7 +57,7 @@ def test_flat_trees_predict_what_scikit_learn_predicts(classify, weighted):
     y = (code % 2) + 0.05 * age + rng.normal(size=2000)
     y = (y > np.median(y)).astype(int) if classify else y
     weight = rng.uniform(0.5, 2, 2000) if weighted else None
-    ours = BoostedTrees.fit(X, y, weight, schema, classify=classify, seed=0)
+    ours = fit_boosted(X, y, weight, schema, classify=classify, seed=0)
     kind = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
     theirs = kind(
         categorical_features=schema.categorical, early_stopping=False, random_state=0, **_boosted._OUTCOMES
@@ -67,13 +73,97 @@ def test_levels_without_rows_in_a_part_count_as_missing_and_many_levels_are_pool
     X, schema = read_table(raw_table(4000, levels=300))
     assert len(schema.levels[0]) == 300
     y = (np.nan_to_num(X[:, 0]) % 3 == 0) + 0.1 * np.random.default_rng(0).normal(size=4000)
-    model = BoostedTrees.fit(X, y, None, schema, classify=False, seed=0)
+    model = fit_boosted(X, y, None, schema, classify=False, seed=0)
     assert np.corrcoef(model.predict(X), y)[0, 1] > 0.3
     few = X[(X[:, 0] < 10) | np.isnan(X[:, 0])]
-    part = BoostedTrees.fit(few, np.arange(len(few)) % 7.0, None, schema, classify=False, seed=0)
+    part = fit_boosted(few, np.arange(len(few)) % 7.0, None, schema, classify=False, seed=0)
     unseen, missing = few[:20].copy(), few[:20].copy()
     unseen[:, 0], missing[:, 0] = 250.0, np.nan
     np.testing.assert_array_equal(part.predict(unseen), part.predict(missing))
+
+
+@pytest.fixture
+def _unknown_layout(monkeypatch):
+    """A scikit-learn whose trees are kept where we do not look for them."""
+    for kind in (HistGradientBoostingClassifier, HistGradientBoostingRegressor):
+        monkeypatch.setattr(kind, "_predictors", property(_hidden, _hide), raising=False)
+    layout_is_known.cache_clear()
+    yield
+    layout_is_known.cache_clear()
+
+
+def _hide(model, trees):
+    model._trees_elsewhere = trees
+
+
+def _hidden(model):
+    asker = sys._getframe(1).f_globals["__name__"]
+    if asker.startswith("upturn."):
+        raise AttributeError("no _predictors here")
+    return model._trees_elsewhere
+
+
+@pytest.mark.parametrize("binary", [True, False])
+@pytest.mark.parametrize("learner", [SLearner, TLearner, XLearner, DRLearner, RLearner])
+def test_a_model_kept_whole_predicts_the_same_bits(learner, binary, request):
+    X, y, t = campaign(600, arms=2, binary=binary)
+    X["rare"] = np.where(np.arange(600) % 150 == 0, "rare", "often")  # unseen by some arms
+    new = raw_table(300, seed=9).assign(rare="rare")
+    learner = partial(learner, random_state=0, **({"clip": 1e-6} if learner in (XLearner, DRLearner, RLearner) else {}))
+    flat = learner().fit(X, y, t)
+    request.getfixturevalue("_unknown_layout")
+    whole = learner().fit(X, y, t)
+    assert all(isinstance(member.model, FlatTrees) for member in flat._members)
+    assert all(isinstance(member.model, WholeModel) for member in whole._members)
+    for table in (X, new):
+        np.testing.assert_array_equal(whole.predict(table), flat.predict(table))
+
+
+@pytest.mark.usefixtures("_unknown_layout")
+def test_a_model_kept_whole_is_saved_and_loaded(tmp_path):
+    X, y, t = campaign()
+    model = TLearner(random_state=0).fit(X, y, t)
+    assert isinstance(model._members[0].model, WholeModel)
+    model.save(tmp_path / "model")
+    with pytest.raises(up.persist.ModelFileError, match="not known to be harmless") as refused:
+        up.load(tmp_path / "model")
+    trusted = ast.literal_eval(str(refused.value).split("trusted=")[1].removesuffix(")"))
+    again = up.load(tmp_path / "model", trusted=trusted)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    state, schema = model._members[0].model.get_state(), read_table(X)[1]
+    codes = state["codes"]
+    bad = {
+        "expected a gradient boosting model, not Ridge": {**state, "whole": Ridge()},
+        "does not fit the columns": {**state, "codes": codes[:-1]},
+        "of another kind": {**state, "codes": [None, *codes[1:]]},
+        "all levels": {**state, "codes": [codes[0][:-1], *codes[1:]]},
+        "out of range": {**state, "codes": [codes[0] + 255, *codes[1:]]},
+    }
+    for message, wrong in bad.items():
+        with pytest.raises(ValueError, match=message):
+            WholeModel.from_state(wrong, schema)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda trees: replace(trees, missing=~trees.missing),
+        lambda trees: replace(trees, sides=np.where(trees.sides < 2, 1 - trees.sides, 2).astype(np.uint8)),
+        lambda trees: replace(trees, sides=np.minimum(trees.sides, 1)),
+        lambda trees: replace(trees, baseline=trees.baseline + 1e-6),
+        lambda trees: replace(trees, feature=np.where(trees.feature >= 0, 1 - trees.feature, -1).astype(np.int32)),
+    ],
+    ids=["missing values", "levels", "unseen levels", "baseline", "columns"],
+)
+def test_a_layout_that_reads_but_means_something_else_is_noticed(monkeypatch, spoil):
+    assert layout_is_known()
+    flatten = _inside_sklearn.flatten
+    monkeypatch.setattr(_inside_sklearn, "flatten", lambda *given: spoil(flatten(*given)))
+    layout_is_known.cache_clear()
+    try:
+        assert not layout_is_known()
+    finally:
+        layout_is_known.cache_clear()
 
 
 BASES = {
@@ -198,7 +288,7 @@ def test_default_bases_are_those_the_module_names(learner):
     if learner is ClassTransformation:
         assert model.coef_.shape == (2,)
     else:
-        assert all(isinstance(member.model, BoostedTrees) for member in model._members)
+        assert all(isinstance(member.model, FlatTrees) for member in model._members)
     words = " ".join(up.meta.__doc__.split())
     assert "the base of ClassTransformation is logistic regression, and that of all others gradient boosting" in words
 
@@ -236,7 +326,7 @@ def test_saved_members_are_checked(tmp_path):
     trees = TLearner(random_state=0).fit(X, y, t)._members[0].model
     schema = read_table(X)[1]
     state = trees.get_state()
-    BoostedTrees.from_state(state, schema)
+    FlatTrees.from_state(state, schema)
 
     def spoiled(name, index, value):
         array = state[name].copy()
@@ -257,7 +347,7 @@ def test_saved_members_are_checked(tmp_path):
     }
     for message, wrong in bad.items():
         with pytest.raises(ValueError, match=message):
-            BoostedTrees.from_state(wrong, schema)
+            FlatTrees.from_state(wrong, schema)
 
 
 X0, T0 = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2

@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from upturn._arrays import Floats
 from upturn._encode import LinearEncoder
-from upturn._nuisance._boosted import BoostedTrees
+from upturn._nuisance._boosted import Boosted, boosted_from_state, fit_boosted
 from upturn._table import Schema
 from upturn.base import UpliftEstimator
 
@@ -30,7 +30,7 @@ class Member:
 
     Attributes
     ----------
-    model : BoostedTrees, foreign estimator or None
+    model : Boosted, foreign estimator or None
         None predicts ``low`` for everybody.
     encoder : LinearEncoder or None
         What stands before an estimator that cannot take the table as it is.
@@ -50,7 +50,7 @@ class Member:
         """The expected number of every row of an encoded table."""
         if self.model is None:
             return np.full(len(X), self.low)
-        if isinstance(self.model, BoostedTrees):
+        if isinstance(self.model, Boosted):
             raw = self.model.predict(X)
         else:
             features = X if self.encoder is None else self.encoder.transform(X)
@@ -59,7 +59,7 @@ class Member:
 
     def get_state(self) -> dict[str, Any]:
         """The member as JSON values, arrays and, for a foreign estimator, the estimator."""
-        boosted = isinstance(self.model, BoostedTrees)
+        boosted = isinstance(self.model, Boosted)
         return {
             "boosted": self.model.get_state() if boosted else None,
             "foreign": None if boosted else self.model,
@@ -77,7 +77,7 @@ class Member:
         if len(numbers) != 4 or not all(isinstance(v, int | float) and np.isfinite(v) for v in numbers):
             raise ValueError("a model's scale is not well formed")
         if boosted is not None:
-            model = BoostedTrees.from_state(boosted, schema)
+            model = boosted_from_state(boosted, schema)
         elif model is not None:
             check_estimator(model)
             if link is not None:
@@ -154,7 +154,7 @@ def fit_response(estimator: Any, X: Floats, y: Floats, weight: Weights, schema: 
         )
     z = (y == high).astype(np.int64)
     if estimator is None:
-        return Member(BoostedTrees.fit(X, z, weight, schema, classify=True, seed=seed), low=low, high=high)
+        return Member(fit_boosted(X, z, weight, schema, classify=True, seed=seed), low=low, high=high)
     model, encoder = _fit_foreign(estimator, X, z, weight, schema)
     link = None
     if not hasattr(model, "predict_proba"):
@@ -184,7 +184,7 @@ def _fit_number(
     estimator: Any, X: Floats, y: Floats, weight: Weights, schema: Schema, seed: int, effect: bool
 ) -> Member:
     if estimator is None:
-        return Member(BoostedTrees.fit(X, y, weight, schema, classify=False, effect=effect, seed=seed))
+        return Member(fit_boosted(X, y, weight, schema, classify=False, effect=effect, seed=seed))
     return Member(*_fit_foreign(estimator, X, y, weight, schema))
 
 
