@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -28,6 +29,17 @@ RESULTS: dict[str, dict[str, float]] = {}
 def say(case: str, **numbers: float) -> None:
     RESULTS.setdefault(case, {}).update({name: float(value) for name, value in numbers.items()})
     print(f"({case}) " + ", ".join(f"{name} {value:.4g}" for name, value in numbers.items()), flush=True)
+
+
+def caches() -> str:
+    """Sizes of the first core's caches: what a histogram costs hangs on them."""
+    folders = sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"))
+    found = {}
+    for folder in folders:
+        level, kind, size = ((folder / name).read_text().strip() for name in ("level", "type", "size"))
+        if kind != "Instruction":
+            found[f"L{level}{'d' if kind == 'Data' else ''}"] = size
+    return ", ".join(f"{name} {size}" for name, size in found.items()) or "unknown here"
 
 
 def best_of(repeats: int, *jobs) -> list[float]:
@@ -366,6 +378,7 @@ def main() -> None:
         "quality": lambda: quality(options.trees, options.simulations.split(",")),
         "start": start_up,
     }
+    print(f"caches of a core: {caches()}")
     for name in options.only.split(","):
         cases[name]()
     print(f"peak memory of this process {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")

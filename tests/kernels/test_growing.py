@@ -7,11 +7,11 @@ import pytest
 
 import naive_trees as naive
 from upturn.kernels import growing
-from upturn.kernels._jit import kernel, u8
+from upturn.kernels._jit import i8, kernel, u8
 from upturn.kernels.criteria import CRITERIA, CTS, EUCLIDEAN, Rules, divergence_of_rates
 from upturn.kernels.forest import add_values, find_leaves, group_moments, pack_nodes, twin_codes
 from upturn.kernels.hashing import fold
-from upturn.kernels.histogram import CELLS, Layout, Rows, build
+from upturn.kernels.histogram import CELLS, LAYOUT, Layout, Rows, build, features_a_pass
 
 
 @pytest.fixture(autouse=True)
@@ -94,6 +94,19 @@ def test_histograms_are_sums(weighted, n_arms, p):
                     assert cells[f, a, :, code].tolist() == [w * 2**20, s * 2**20]
                 else:
                     assert divmod(int(cells[f, a, 0, code]), 2**32) == (w, s)
+
+
+@kernel(i8, i8, LAYOUT)
+def width_of_a_pass(n_arms, layout):
+    return features_a_pass(n_arms, layout)
+
+
+@pytest.mark.parametrize(
+    ("n_arms", "n_words", "width"), [(2, 1, 4), (3, 1, 2), (4, 1, 2), (5, 1, 1), (2, 2, 2), (3, 2, 1), (9, 2, 1)]
+)
+def test_the_histograms_of_a_pass_take_16_kib(n_arms, n_words, width):
+    """The tests above have passes of four, two and one feature in both forms."""
+    assert width_of_a_pass(n_arms, Layout(n_words, 0, 1.0, 1.0, 0.0, 0)) == width
 
 
 @pytest.mark.parametrize("name", ["euclidean", "kl", "chi2"])

@@ -38,7 +38,7 @@ from upturn.kernels._jit import (
 )
 from upturn.kernels.criteria import ANY_WEIGHT, NODE, RULES, Node, estimate
 from upturn.kernels.hashing import draw, fold, uniform
-from upturn.kernels.histogram import CELLS, LAYOUT, ROWS, Rows, add_rows, node_sums, subtract
+from upturn.kernels.histogram import CELLS, LAYOUT, ROWS, Rows, add_rows, features_a_pass, node_sums, subtract
 from upturn.kernels.splitting import BEST, SCRATCH, Best, Scratch, partition, scan_feature
 
 # What a node's draws are for; its children's keys are folded from its own.
@@ -68,7 +68,7 @@ class Room(NamedTuple):
 
     spare: Rows  # as long as the longer of rows and held
     block: object  # codes of a node's rows
-    cells: object  # four histograms, then those that are kept
+    cells: object  # histograms of one pass, at most four, then those that are kept
     free: object  # slots of kept histograms
     order: object  # features in the order they are looked at
     all_features: object
@@ -135,26 +135,26 @@ def _copy_block(codes, stride, n_features, index, start, stop, block):
 
 
 @inner
-def _build_all(codes, stride, features, rows, start, stop, layout, size, cells, base):
+def _build_all(codes, stride, features, rows, start, stop, layout, n_arms, cells, base):
     """Histograms of all features from ``cells[base]`` on."""
     n = features.size
-    for i in range(np.uint64(base), np.uint64(base + n * size)):
+    for i in range(np.uint64(base), np.uint64(base + n * n_arms * CELLS * layout.n_words)):
         cells[i] = 0
-    add_rows(codes, stride, features, 0, n, rows, start, stop, layout, size, cells, base)
+    add_rows(codes, stride, features, 0, n, rows, start, stop, layout, n_arms, cells, base)
 
 
 @inner
 def _find_split(key, codes, stride, binned, rows, start, stop, kept, cells, order, node, rules, layout, scratch, best):
     """Look at the drawn features in random order; further ones only while no admissible cut was seen.
 
-    ``kept`` is where the node's histograms of all features start in ``cells``, or -1: then they are built here, four
-    features at a time, in the first cells.
+    ``kept`` is where the node's histograms of all features start in ``cells``, or -1: then they are built here, those of
+    one pass at a time, in the first cells.
     """
     best.gain[0], best.place[0], best.place[3] = -np.inf, -1, 0
     n_features = order.size
     n_arms = node.weight.size
     size = n_arms * CELLS * layout.n_words
-    wanted = rules.max_features
+    few, wanted = features_a_pass(n_arms, layout), rules.max_features
     if rules.random_share > 0.0 and uniform(draw(key, _ONE_FEATURE)) < rules.random_share:
         wanted = 1
     feature_key = fold(key, _FEATURES)
@@ -163,7 +163,7 @@ def _find_split(key, codes, stride, binned, rows, start, stop, kept, cells, orde
         order[f] = f
     done = 0
     while done < n_features and (done < wanted or best.place[3] == 0):
-        batch = 4
+        batch = few
         if done + batch > wanted:
             batch = wanted - done if done < wanted else 1
         for j in range(batch):
@@ -171,7 +171,7 @@ def _find_split(key, codes, stride, binned, rows, start, stop, kept, cells, orde
         if kept < 0:
             for i in range(batch * size):
                 cells[i] = 0
-            add_rows(codes, stride, order, done, done + batch, rows, start, stop, layout, size, cells, 0)
+            add_rows(codes, stride, order, done, done + batch, rows, start, stop, layout, n_arms, cells, 0)
         for j in range(batch):
             f = order[done + j]
             base = j * size if kept < 0 else kept + f * size
@@ -341,7 +341,7 @@ def _grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout, ro
                 n_free -= 1
                 slot = free[n_free]
                 kept = 4 * size + slot * n_features * size
-                _build_all(codes, stride, all_features, rows, start, stop, layout, size, cells, kept)
+                _build_all(codes, stride, all_features, rows, start, stop, layout, n_arms, cells, kept)
             _find_split(
                 key, codes, stride, binned, rows, start, stop, kept, cells, order, node, rules, layout, scratch, best
             )
@@ -377,7 +377,7 @@ def _grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout, ro
                 n_free -= 1
                 small_slot, large_slot = free[n_free], slot
                 child = 4 * size + small_slot * n_features * size
-                _build_all(codes, stride, all_features, rows, small_start, small_stop, layout, size, cells, child)
+                _build_all(codes, stride, all_features, rows, small_start, small_stop, layout, n_arms, cells, child)
                 subtract(cells, kept, child, n_features * size)
             else:
                 free[n_free] = slot

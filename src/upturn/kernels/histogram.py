@@ -51,6 +51,7 @@ class Layout(NamedTuple):
 ROWS = types.NamedTuple((U4_out, I8_out, U1_out), Rows)
 LAYOUT = types.NamedTuple((i8, i8, f8, f8, f8, i8), Layout)
 CELLS = 256  # codes of a feature
+PASS_BYTES = 16 * 2**10  # of histograms that one pass over the rows fills
 _ONE = np.uint64(1)
 _BYTE, _NINE = np.uint64(8), np.uint64(9)
 _PLANE = np.uint64(CELLS)
@@ -99,30 +100,47 @@ def arm_sums(arm, y, weight, out):
 
 
 @inner
-def add_rows(codes, stride, features, first, last, rows, start, stop, layout, size, cells, base):
-    """Add rows ``start:stop`` of the node order to the histograms of ``features[first:last]``, four features a pass.
+def features_a_pass(n_arms, layout):
+    """How many histograms one pass over the rows fills: 4, 2 or 1, the most that take at most 16 KiB together.
+
+    A row touches a cell of each of them, anywhere in it. So they have to stay in the smallest cache, which holds 32 KiB in
+    many processors, beside the rows and codes that stream through it. Nothing but time hangs on the number.
+    """
+    most = PASS_BYTES // (8 * CELLS * layout.n_words * n_arms)
+    return 4 if most >= 4 else (2 if most >= 2 else 1)
+
+
+@inner
+def add_rows(codes, stride, features, first, last, rows, start, stop, layout, n_arms, cells, base):
+    """Add rows ``start:stop`` of the node order to the histograms of ``features[first:last]``, a few features a pass.
 
     ``codes[feature * stride + index[i]]`` is the code of the i-th row; the first feature's histogram starts at
-    ``cells[base]``, and each takes ``size`` cells. Unsigned indices spare the test for negative ones in the innermost
-    loops.
+    ``cells[base]``, the others follow. Unsigned indices spare the test for negative ones in the innermost loops.
     """
     index, word, arm = rows.index, rows.word, rows.arm
     n_words, weight_word = layout.n_words, layout.weight_word
+    size, few = n_arms * CELLS * n_words, features_a_pass(n_arms, layout)
     begin, end = np.uint64(start), np.uint64(stop)
     wide = np.uint64(stride)
     at = base
     j = first
-    while j + 4 <= last:
+    while few == 4 and j + 4 <= last:  # packed, two arms: everything else is larger
         c0, c1 = np.uint64(features[j]) * wide, np.uint64(features[j + 1]) * wide
         c2, c3 = np.uint64(features[j + 2]) * wide, np.uint64(features[j + 3]) * wide
         h0, h1 = np.uint64(at), np.uint64(at + size)
         h2, h3 = np.uint64(at + 2 * size), np.uint64(at + 3 * size)
-        if n_words == 1:
-            _packed_four(codes, c0, c1, c2, c3, index, word, arm, begin, end, h0, h1, h2, h3, cells)
-        else:
-            _paired_four(codes, c0, c1, c2, c3, index, word, weight_word, arm, begin, end, h0, h1, h2, h3, cells)
+        _packed_four(codes, c0, c1, c2, c3, index, word, arm, begin, end, h0, h1, h2, h3, cells)
         at += 4 * size
         j += 4
+    while few >= 2 and j + 2 <= last:
+        c0, c1 = np.uint64(features[j]) * wide, np.uint64(features[j + 1]) * wide
+        h0, h1 = np.uint64(at), np.uint64(at + size)
+        if n_words == 1:
+            _packed_two(codes, c0, c1, index, word, arm, begin, end, h0, h1, cells)
+        else:
+            _paired_two(codes, c0, c1, index, word, weight_word, arm, begin, end, h0, h1, cells)
+        at += 2 * size
+        j += 2
     while j < last:
         c0, h0 = np.uint64(features[j]) * wide, np.uint64(at)
         if n_words == 1:
@@ -146,13 +164,23 @@ def _packed_four(codes, c0, c1, c2, c3, index, word, arm, first, last, h0, h1, h
 
 
 @inner
+def _packed_two(codes, c0, c1, index, word, arm, first, last, h0, h1, cells):
+    for i in range(first, last):
+        row = np.uint64(index[i])
+        w = word[i]
+        o = np.uint64(arm[i]) << _BYTE
+        cells[h0 + o + np.uint64(codes[c0 + row])] += w
+        cells[h1 + o + np.uint64(codes[c1 + row])] += w
+
+
+@inner
 def _packed_one(codes, c0, index, word, arm, first, last, h0, cells):
     for i in range(first, last):
         cells[h0 + (np.uint64(arm[i]) << _BYTE) + np.uint64(codes[c0 + np.uint64(index[i])])] += word[i]
 
 
 @inner
-def _paired_four(codes, c0, c1, c2, c3, index, word, weight_word, arm, first, last, h0, h1, h2, h3, cells):
+def _paired_two(codes, c0, c1, index, word, weight_word, arm, first, last, h0, h1, cells):
     bare = weight_word > 0
     for i in range(first, last):
         row = np.uint64(index[i])
@@ -160,15 +188,10 @@ def _paired_four(codes, c0, c1, c2, c3, index, word, weight_word, arm, first, la
         v = word[i] if bare else word[i + i + _ONE]
         o = np.uint64(arm[i]) << _NINE
         k0, k1 = h0 + o + np.uint64(codes[c0 + row]), h1 + o + np.uint64(codes[c1 + row])
-        k2, k3 = h2 + o + np.uint64(codes[c2 + row]), h3 + o + np.uint64(codes[c3 + row])
         cells[k0] += w
         cells[k0 + _PLANE] += v
         cells[k1] += w
         cells[k1 + _PLANE] += v
-        cells[k2] += w
-        cells[k2 + _PLANE] += v
-        cells[k3] += w
-        cells[k3 + _PLANE] += v
 
 
 @inner
@@ -214,5 +237,4 @@ def build(codes, stride, features, rows, layout, n_arms, cells):
     """Histograms of the listed features over the listed rows."""
     for i in range(cells.size):
         cells[i] = 0
-    size = n_arms * CELLS * layout.n_words
-    add_rows(codes, stride, features, 0, features.size, rows, 0, rows.index.size, layout, size, cells, 0)
+    add_rows(codes, stride, features, 0, features.size, rows, 0, rows.index.size, layout, n_arms, cells, 0)
