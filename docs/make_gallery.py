@@ -18,8 +18,10 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from upturn import metrics, plot
+from upturn.features import UMODLDiscretizer
 from upturn.meta import ClassTransformation
 from upturn.model_selection import RepeatedUpliftSplit, compare_models, uplift_train_test_split
+from upturn.trees import UpliftTree
 
 IMAGES = Path(__file__).with_name("images")
 FEATURES = ["recency", "history", "mens", "womens", "zip_code", "newbie", "channel"]
@@ -90,6 +92,11 @@ def main():
         comparison.curves, scale=1000, ylabel="gain per 1,000 people", title="Mean of 16 splits ± sd over splits"
     )
     save(ax, "splits")
+
+    grown = UpliftTree(max_depth=3, random_state=0).fit(X_train, y_train, t_train)
+    save(plot.tree(grown), "tree")
+    umodl = UMODLDiscretizer().fit(X, y, treatment)
+    save(plot.parts(umodl, "recency"), "parts")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from upturn import metrics, plot
+from upturn.features import UMODLSelector
+from upturn.trees import UpliftForest, UpliftTree
 
 
 @pytest.fixture(autouse=True)
@@ -101,3 +103,128 @@ def test_averaged_curves():
     mean = metrics.average_curves([metrics.uplift_curve(y, s, treatment) for s in (score, -score)], level=0.9)
     ax = plot.curves({"mean": mean}, ylabel="gain")
     assert len(ax.collections) == 1
+
+
+def grown(n=4000, arms=("control", "mail"), seed=0, **options):
+    rng = np.random.default_rng(seed)
+    X, arm = rng.normal(size=(n, 3)), rng.integers(0, len(arms), n)
+    y = (rng.random(n) < 0.4 + 0.3 * (arm > 0) * np.sign(X[:, 0]) * (X[:, 1] > 0)).astype(float)
+    return UpliftTree(random_state=0, **options).fit(X, y, np.array(arms)[arm])
+
+
+def boxes_of(ax):
+    return [text for text in ax.texts if text.get_text() not in ("yes", "no")]
+
+
+def test_a_tree_has_a_box_for_every_node():
+    model = grown(max_depth=3)
+    ax = plot.tree(model)
+    boxes = [text.get_text() for text in boxes_of(ax)]
+    assert len(boxes) == len(model.nodes_.feature)
+    assert len(ax.texts) - len(boxes) == len(ax.lines) == len(boxes) - 1  # a branch to each but the root
+    root = model.export_json()["root"]
+    assert boxes[0].splitlines()[0] == f"effect {root['effect'][0]:+.3g}"
+    assert f"mail: {root['response'][1]:.3g} (n={root['weight'][1]:,.0f})" in boxes[0]
+    assert all("control: " in box and "(n=" in box for box in boxes)
+    assert sum(box.endswith("?") for box in boxes) == np.sum(~model.nodes_.is_leaf)
+
+
+def test_a_tree_is_drawn_down_to_a_depth():
+    model = grown(max_depth=6, min_samples_arm=10)
+    ax = plot.tree(model, max_depth=1)
+    boxes = [text.get_text() for text in boxes_of(ax)]
+    assert len(boxes) == 3
+    below = [int(box.split("… ")[1].split()[0]) for box in boxes if "leaves" in box]
+    assert sum(below) == model.nodes_.is_leaf.sum()
+    assert model.nodes_.depth.max() > 3
+    assert max(round(text.get_position()[0]) for text in boxes_of(plot.tree(model))) == 3  # the default
+    assert len(boxes_of(plot.tree(model, max_depth=None))) == len(model.nodes_.feature)
+    assert len(boxes_of(plot.tree(model, max_depth=0))) == 1
+
+
+@pytest.mark.parametrize("on_given_axes", [False, True])
+def test_boxes_of_a_tree_do_not_touch(on_given_axes):
+    ax = plot.tree(grown(max_depth=4, min_samples_arm=10), ax=plt.subplots()[1] if on_given_axes else None, max_depth=4)
+    ax.figure.canvas.draw()
+    frames = [text.get_bbox_patch().get_window_extent() for text in boxes_of(ax)]
+    assert len(frames) > 8
+    for k, one in enumerate(frames):
+        assert not any(one.overlaps(other) for other in frames[k + 1 :])
+    inside = ax.figure.bbox
+    assert all(inside.x0 <= f.x0 and f.x1 <= inside.x1 and inside.y0 <= f.y0 and f.y1 <= inside.y1 for f in frames)
+
+
+def test_help_is_blue_and_harm_is_orange():
+    for text in boxes_of(plot.tree(grown(max_depth=3))):
+        red, _, blue, _ = text.get_bbox_patch().get_facecolor()
+        assert (blue > red) == text.get_text().startswith("effect +")
+
+
+def test_a_tree_of_several_arms_names_the_best():
+    model = grown(arms=("control", "call", "mail"))
+    for text, node in zip(boxes_of(plot.tree(model, max_depth=1)), walk(model.export_json()["root"], 1), strict=True):
+        best = ("call", "mail")[int(np.argmax(node["effect"]))]
+        assert text.get_text().startswith(f"effect of {best} {max(node['effect']):+.3g}\n")
+
+
+def walk(node, depth):
+    deeper = depth > 0 and "feature" in node
+    return [node, *walk(node["left"], depth - 1), *walk(node["right"], depth - 1)] if deeper else [node]
+
+
+def test_a_tree_with_many_levels_and_dollars():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    level, arm = rng.integers(0, 40, 4000), rng.integers(0, 2, 4000)
+    y = (rng.random(4000) < 0.4 + 0.3 * arm * np.where(level % 2, 1, -1)).astype(float)
+    X = pd.DataFrame({"price": [f"${value} - ${value + 1}" for value in level]})
+    ax = plot.tree(UpliftTree(max_depth=1, random_state=0).fit(X, y, arm))
+    root = boxes_of(ax)[0].get_text()
+    assert " more}" in root.replace("\n", " ")
+    assert root.count("$") == 8  # four levels are named, and no letter became mathematics
+    assert not boxes_of(ax)[0].get_parse_math()
+    assert max(len(line) for line in root.splitlines()) <= 30
+    ax.figure.canvas.draw()
+
+
+def test_a_tree_of_a_forest():
+    rng = np.random.default_rng(0)
+    X, arm = rng.normal(size=(800, 2)), rng.integers(0, 2, 800)
+    forest = UpliftForest(n_estimators=4, random_state=0).fit(X, rng.integers(0, 2, 800), arm)
+    first, last = (boxes_of(plot.tree(forest, k, max_depth=0))[0].get_text() for k in (0, 3))
+    assert first != last
+    assert f"{forest.export_json(3)['root']['effect'][0]:+.3g}" in last
+    with pytest.raises(ValueError, match="say which"):
+        plot.tree(forest)
+    with pytest.raises(ValueError, match="expected a number from 0 to 3"):
+        plot.tree(forest, 4)
+    with pytest.raises(ValueError, match="single tree"):
+        plot.tree(grown(max_depth=1), 0)
+    with pytest.raises(TypeError, match="expected a fitted UpliftTree"):
+        plot.tree({})
+
+
+def test_parts_of_a_feature():
+    rng = np.random.default_rng(0)
+    x, arm = rng.uniform(size=3000), rng.integers(0, 3, 3000)
+    y = rng.random(3000) < np.where(x < 0.3, 0.2, 0.5 + 0.2 * arm * (x > 0.6))
+    names = np.array(["control", "a", "b"])
+    model = UMODLSelector().fit(np.column_stack([x, x]), y, names[arm])
+    _, axes = plt.subplots()
+    ax = plot.parts(model, 1, ax=axes)
+    assert ax is axes
+    name, part, labels = model.discretizer_.partition_of(1)
+    assert part.n_parts == 3
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == labels
+    assert ax.get_xlabel() == name
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["control", "a", "b"]
+    for a, bars in enumerate(ax.containers):
+        line, _, (ends,) = bars
+        np.testing.assert_allclose(line.get_ydata(), part.responses(model.classes_)[:, a])
+        low, high = np.array(ends.get_segments())[:, :, 1].T
+        p, n = part.responses(model.classes_)[:, a], part.counts[:, a].sum(axis=1)
+        np.testing.assert_allclose(high - low, 2 * 1.959964 * np.sqrt(p * (1 - p) / n), rtol=1e-6)
+    assert len([patch for patch in ax.patches if patch.get_width() == 1]) == np.sum(~part.separate)
+    assert not any(bars.has_yerr for bars in plot.parts(model, 0, interval=None).containers)
+    with pytest.raises(TypeError, match="expected a fitted UMODLDiscretizer"):
+        plot.parts(UpliftTree(), 0)

@@ -1,7 +1,6 @@
 """Uplift trees and forests as users meet them."""
 
 import json
-import re
 
 import numpy as np
 import pytest
@@ -229,23 +228,6 @@ def test_export(experiment):
         MODELS["forest"]().fit(X, y, treatment).export_json(8)
 
 
-def test_plot(experiment):
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    X, y, treatment, _ = experiment
-    tree = UpliftTree(max_depth=3, random_state=0).fit(X, y, treatment)
-    axes = tree.plot()
-    texts = [text.get_text() for text in axes.texts]
-    assert sum("effect" in text for text in texts) == len(tree.nodes_.feature)
-    assert any("control" in text and "mail" in text and "n=" in text for text in texts)
-    assert sum("effect" in text.get_text() for text in tree.plot(max_depth=1).texts) == 3
-    forest_axes = MODELS["forest"]().fit(X, y, treatment).plot(3, max_depth=2)
-    assert forest_axes.texts
-    plt.close("all")
-
-
 def test_pruning_removes_what_does_not_help():
     rng = np.random.default_rng(0)
     X, treatment = rng.normal(size=(4000, 5)), rng.integers(0, 2, 4000)
@@ -292,12 +274,7 @@ def test_a_thousand_categories():
     right = np.sign(tree.predict(X)) == np.where(level % 2, 1, -1)
     assert right[frequent].mean() > 0.95
     assert tree.bins_.n_codes.tolist() == [256]
-    assert tree.export_text().count("c0003") >= 1  # every level is in the text, a few in the picture
-    pytest.importorskip("matplotlib").use("Agg")
-    boxes = [text.get_text() for text in tree.plot(max_depth=1).texts]
-    assert len(boxes) == 5  # three nodes and two branches
-    assert any(re.search(r"code in \{c\d+, c\d+, c\d+, c\d+, … \d+ more\}", box) for box in boxes)
-    assert max(len(line) for box in boxes for line in box.splitlines()) < 80
+    assert tree.export_text().count("c0003") >= 1  # every level is in the text
 
 
 @pytest.mark.parametrize("name", MODELS)

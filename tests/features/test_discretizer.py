@@ -491,17 +491,16 @@ def test_an_empty_arm_gives_no_nan():
     assert model.encode_as([[0.0], [1.0]], "effect").tolist() == [[0.0], [1.0]]
 
 
-def test_plot():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
+def test_partition_of_a_feature_by_name_or_position():
     frame, t, y = experiment()
     model = UMODLDiscretizer().fit(frame, y, t)
-    ax = model.plot("city")
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["{lima, oslo}", "{rome}"]
-    assert ax.get_xlabel() == "city"
-    with pytest.raises(ValueError, match="no feature 'town'"):
-        model.plot("town")
-    matplotlib.pyplot.close("all")
+    name, part, labels = model.partition_of("city")
+    assert (name, labels) == ("city", ["{lima, oslo}", "{rome}"])
+    assert part is model.partitions_[list(frame.columns).index("city")]
+    assert model.partition_of(list(frame.columns).index("city"))[1] is part
+    for wrong in ("town", 99, -1, True, 1.0):
+        with pytest.raises(ValueError, match=f"no feature {wrong!r}"):
+            model.partition_of(wrong)
 
 
 @pytest.mark.parametrize("model", [UMODLDiscretizer(encode="effect"), UMODLSelector(effect_only=True)])

@@ -222,45 +222,18 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
                 columns.setdefault(f"effect{of}", []).extend(part.effects(self.classes_)[:, a].tolist())
         return new_frame(columns)
 
-    def plot(self, feature: str | int, ax: Any = None) -> Any:
-        """Draw the rate of every arm in every part of a feature, with 95% intervals; grey parts are those with W = 0.
+    def partition_of(self, feature: str | int) -> tuple[str, Partition, list[str]]:
+        """Return the name of a feature, its partition, and its parts in words.
 
         Parameters
         ----------
         feature : str or int
             Name or position.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        matplotlib Axes
         """
         check_is_fitted(self)
-        if ax is None:
-            import matplotlib.pyplot as plt
-
-            _, ax = plt.subplots(layout="constrained")
-        j = feature if isinstance(feature, int) else _position(feature, self._schema.names)
+        j = _position(feature, self._schema.names)
         part = self.partitions_[j]
-        place = np.arange(part.n_parts)
-        for i in place[~part.separate]:
-            ax.axvspan(i - 0.5, i + 0.5, color="0.92", zorder=0, linewidth=0)
-        means, counts = part.responses(self.classes_), part.counts.sum(axis=2)
-        values = np.array([0.0, 1.0]) if len(self.classes_) == 2 else self.classes_
-        spread = np.sqrt(np.maximum(part.shares() @ values**2 - means**2, 0) / np.maximum(counts, 1))
-        n_arms = means.shape[1]
-        for a, label in enumerate([self.control_, *self.arms_]):
-            shift = 0.12 * (a - (n_arms - 1) / 2)
-            ax.errorbar(
-                place + shift, means[:, a], yerr=1.96 * spread[:, a], fmt="o-", capsize=3, linewidth=1, label=str(label)
-            )
-        ax.set_xticks(place, part.labels(self._schema.levels[j]), rotation=30, ha="right")
-        ax.set_xlim(-0.5, part.n_parts - 0.5)
-        ax.set_xlabel(self._schema.names[j])
-        ax.set_ylabel("rate" if len(self.classes_) == 2 else "mean outcome")
-        ax.legend(title="arm")
-        return ax
+        return self._schema.names[j], part, part.labels(self._schema.levels[j])
 
     def _get_state(self) -> dict[str, Any]:
         parts = [part.to_state() for part in self.partitions_]
@@ -293,7 +266,12 @@ def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, allowed))}")
 
 
-def _position(name: str, names: tuple[str, ...]) -> int:
-    if name not in names:
-        raise ValueError(f"there is no feature {name!r}: expected one of {', '.join(map(repr, names[:10]))}")
-    return names.index(name)
+def _position(feature: str | int, names: tuple[str, ...]) -> int:
+    if feature in names:
+        return names.index(feature)
+    if isinstance(feature, int) and not isinstance(feature, bool) and 0 <= feature < len(names):
+        return feature
+    raise ValueError(
+        f"there is no feature {feature!r}: expected a position from 0 to {len(names) - 1} or one of "
+        f"{', '.join(map(repr, names[:10]))}{', …' if len(names) > 10 else ''}"
+    )

@@ -73,9 +73,15 @@ class Partition:
 
     def responses(self, classes: Floats) -> Floats:
         """Mean outcome by part and arm, (parts, arms); with two classes the rate of the larger."""
-        values = np.array([0.0, 1.0]) if len(classes) == 2 else classes
-        means: Floats = self.shares() @ values
+        means: Floats = self.shares() @ _values(classes)
         return means
+
+    def standard_errors(self, classes: Floats) -> Floats:
+        """Standard errors of the responses, (parts, arms)."""
+        values = _values(classes)
+        variance = np.maximum(self.shares() @ values**2 - self.responses(classes) ** 2, 0.0)
+        errors: Floats = np.sqrt(variance / np.maximum(self.counts.sum(axis=2), 1))
+        return errors
 
     def differences(self, classes: Floats) -> Floats:
         """Mean outcome of each treatment arm less control's, (parts, arms - 1)."""
@@ -158,3 +164,8 @@ class Partition:
         if not good:
             raise ValueError("the edges or groups of a partition are not well formed")
         return part
+
+
+def _values(classes: Floats) -> Floats:
+    """What the classes count as: 0 and 1 where there are two."""
+    return np.array([0.0, 1.0]) if len(classes) == 2 else classes

@@ -4,6 +4,7 @@ matplotlib is needed (the extra ``[plot]``) and is imported when a picture is dr
 which people with any colour vision tell apart; lines differ in style too, so the pictures survive a grey printer.
 """
 
+from upturn.plot._parts import parts
 from upturn.plot._policy import calibration, gain, overlap
 from upturn.plot._ranking import (
     curves,
@@ -15,6 +16,7 @@ from upturn.plot._ranking import (
     toc_curves,
     uplift_curves,
 )
+from upturn.plot._tree import tree
 
 __all__ = [
     "calibration",
@@ -24,8 +26,10 @@ __all__ = [
     "lift_curves",
     "modified_uplift_curves",
     "overlap",
+    "parts",
     "qini_curves",
     "score_distributions",
     "toc_curves",
+    "tree",
     "uplift_curves",
 ]

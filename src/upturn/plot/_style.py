@@ -6,10 +6,11 @@ from typing import Any
 
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 STYLES = ["-", (0, (6, 3)), "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2))]
+MARKERS = "os^Dv"
 GREY = "#666666"
 
 
-def new_axes(ax: Any) -> Any:
+def new_axes(ax: Any, figsize: tuple[float, float] = (6, 4)) -> Any:
     """The axes given, or new ones."""
     try:
         import matplotlib.pyplot as plt
@@ -17,7 +18,7 @@ def new_axes(ax: Any) -> Any:
         raise ImportError("pictures need matplotlib: pip install 'upturn[plot]'") from None
     if ax is not None:
         return ax
-    return plt.subplots(figsize=(6, 4), layout="constrained")[1]
+    return plt.subplots(figsize=figsize, layout="constrained")[1]
 
 
 def band(ax: Any, x: Any, low: Any, high: Any, j: int) -> None:
@@ -30,6 +31,14 @@ def band(ax: Any, x: Any, low: Any, high: Any, j: int) -> None:
         ax.plot(x, side, color=to_rgba(colour, 0.45), linestyle=style, linewidth=0.6, label="_band")
 
 
+def diverging(value: float) -> tuple[float, ...]:
+    """A light colour for a number from -1 to 1: orange, white, blue. Black letters can be read on each of them."""
+    from matplotlib.colors import to_rgb
+
+    share = 0.65 * min(abs(value), 1.0)
+    return tuple(1.0 - share * (1.0 - part) for part in to_rgb(COLOURS[0] if value >= 0 else COLOURS[1]))
+
+
 def tidy(ax: Any) -> None:
     """Take away what is not data."""
     ax.spines[["top", "right"]].set_visible(False)
@@ -37,6 +46,7 @@ def tidy(ax: Any) -> None:
     ax.set_axisbelow(True)
 
 
-def legend(ax: Any) -> None:
-    """A legend without a box."""
-    ax.legend(frameon=False, handlelength=2.8)
+def legend(ax: Any, beside: bool = False) -> None:
+    """A legend without a box, where it hides least, or beside the picture."""
+    place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if beside else {}
+    ax.legend(frameon=False, handlelength=2.8, **place)

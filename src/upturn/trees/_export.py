@@ -64,6 +64,12 @@ def threshold(bins: Bins, feature: int, cut: int) -> float | None:
     return edge if np.isfinite(edge) else None
 
 
+def written(value: float, digits: int, sign: str = "") -> str:
+    """A number with so many significant digits, and its whole part in full up to a billion: 30600, not 3.06e+04."""
+    whole = len(str(int(abs(value)))) if 1.0 <= abs(value) < 1e9 else 0
+    return f"{value:{sign}.{max(digits, whole)}g}"
+
+
 def condition(node: dict[str, Any], digits: int = 4, most_levels: int | None = None) -> str:
     """The test of an inner node in words: what goes left; of more than ``most_levels`` levels the first few."""
     name = node["feature"]
@@ -75,7 +81,7 @@ def condition(node: dict[str, Any], digits: int = 4, most_levels: int | None = N
         return f"{name} in {{{', '.join(levels)}}}" + (" or missing" if missing else "")
     if node["threshold"] is None:
         return f"{name} is missing" if missing else f"{name} is not missing"
-    return f"{name} <= {node['threshold']:.{digits}g}" + (" or missing" if missing else "")
+    return f"{name} <= {written(node['threshold'], digits)}" + (" or missing" if missing else "")
 
 
 def to_text(tree: dict[str, Any], digits: int = 4) -> str:
@@ -85,10 +91,10 @@ def to_text(tree: dict[str, Any], digits: int = 4) -> str:
 
     def numbers(node: dict[str, Any]) -> str:
         parts = [
-            f"{arm}: {response:.{digits}g} (n={weight:.6g})"
+            f"{arm}: {written(response, digits)} (n={written(weight, 6)})"
             for arm, response, weight in zip(arms, node["response"], node["weight"], strict=True)
         ]
-        effects = ", ".join(f"{effect:+.{digits}g}" for effect in node["effect"])
+        effects = ", ".join(written(effect, digits, "+") for effect in node["effect"])
         return f"effect {effects} [{'; '.join(parts)}]"
 
     waiting = [("all", tree["root"], 0)]

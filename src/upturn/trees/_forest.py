@@ -16,7 +16,6 @@ from upturn._target import Label
 from upturn.kernels.forest import twin_codes
 from upturn.trees import _export
 from upturn.trees._base import TreeModel, expect, is_flag, is_number, is_whole
-from upturn.trees._draw import draw_tree
 from upturn.trees._growth import Sampling, Soil
 from upturn.trees._nodes import Nodes
 
@@ -255,10 +254,6 @@ class UpliftForest(TreeModel):
     def export_text(self, tree: int = 0, *, digits: int = 4) -> str:
         """One of the trees as indented text."""
         return _export.to_text(self.export_json(tree), digits)
-
-    def plot(self, tree: int = 0, *, ax: Any = None, max_depth: int | None = None, digits: int = 3) -> Any:
-        """Draw one of the trees with matplotlib; return the axes."""
-        return draw_tree(self.export_json(tree), ax=ax, max_depth=max_depth, digits=digits)
 
 
 def debiased_variance(between: Floats, total: Floats, group_size: int, n_groups: int) -> Floats:

@@ -18,7 +18,6 @@ from upturn.kernels.sampling import ESTIMATE, GROW, IN, OUT, PRUNE
 from upturn.trees import _export
 from upturn.trees._base import Scale, TreeModel, expect, is_flag, is_number
 from upturn.trees._bins import Codes
-from upturn.trees._draw import draw_tree
 from upturn.trees._growth import Sampling, Soil
 from upturn.trees._prune import prune
 
@@ -263,7 +262,3 @@ class UpliftTree(TreeModel):
     def export_text(self, *, digits: int = 4) -> str:
         """The tree as indented text, with each arm's response and number of rows in every node."""
         return _export.to_text(self.export_json(), digits)
-
-    def plot(self, *, ax: Any = None, max_depth: int | None = None, digits: int = 3) -> Any:
-        """Draw the tree with matplotlib, each arm's response and number of rows in every node; return the axes."""
-        return draw_tree(self.export_json(), ax=ax, max_depth=max_depth, digits=digits)
