@@ -215,7 +215,7 @@ def test_packed_target():
         ({"score": [[[1]], [[2]], [[3]], [[4]]]}, r"score has shape \(4, 1, 1\)"),
         ({"ranking": "both"}, r"ranking='both': expected 'separate'"),
         ({"interval": 95}, r"interval=95: expected a confidence level between 0 and 1"),
-        ({"interval": 0.9, "n_bootstrap": 1}, r"n_bootstrap=1: a standard error needs at least 2"),
+        ({"interval": 0.9, "n_bootstrap": 1}, r"n_bootstrap=1: expected a whole number of replicates of at least 2"),
         ({"interval": 0.9, "random_state": "x"}, r"random_state='x': expected None, an integer"),
     ],
 )

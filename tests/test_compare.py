@@ -5,7 +5,20 @@ import warnings
 import numpy as np
 import pytest
 
-from upturn.metrics import RankingWarning, autoc, auuc, compare, evaluate
+from upturn.metrics import (
+    RankingWarning,
+    autoc,
+    auuc,
+    average_curves,
+    compare,
+    decile_table,
+    evaluate,
+    lift_curve,
+    modified_uplift_curve,
+    qini_curve,
+    toc_curve,
+    uplift_curve,
+)
 
 
 def experiment(n=3000, seed=0):
@@ -86,3 +99,49 @@ def test_numbers_of_other_libraries_are_printed_as_they_come():
     assert f"{1000 * float(ours):.4g} [" in repr(table)
     assert f"{float(theirs):.4g} [" in repr(table)
     assert "with a zero of their own: auuc causalml" in repr(table)
+
+
+def test_no_interval_gives_plain_numbers_and_no_warning():
+    y, scores, treatment = experiment(200)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table, pairs = (call(y, scores, treatment, interval=None) for call in (evaluate, compare))
+    for name, score in scores.items():
+        assert table[name]["auuc"] == auuc(y, score, treatment)
+        assert type(table[name]["auuc"]) is float
+    assert list(table.to_frame().columns) == ["model", "metric", "value"]
+    assert "interval" not in repr(table)
+    assert "[" not in repr(table)
+    assert pairs.columns == ["model", "against", "difference"]
+    deciles = decile_table(y, scores["oracle"], treatment, interval=None)
+    assert "se" not in deciles.columns
+    assert "interval" not in repr(deciles)
+
+
+def test_the_default_seed_is_the_same_every_time():
+    y, scores, treatment = experiment(400)
+    once, again = (auuc(y, scores["oracle"], treatment, interval=0.95) for _ in range(2))
+    np.testing.assert_array_equal(once.samples, again.samples)
+    np.testing.assert_array_equal(
+        once.samples, auuc(y, scores["oracle"], treatment, interval=0.95, random_state=0).samples
+    )
+    assert (auuc(y, scores["oracle"], treatment, interval=0.95, random_state=None).samples != once.samples).any()
+
+
+def test_frames_are_of_the_library_the_data_came_in():
+    polars = pytest.importorskip("polars")
+    y, scores, treatment = experiment(200)
+    y, oracle = polars.Series(y), scores["oracle"]
+    tables = [
+        evaluate(y, {"oracle": oracle}, treatment, n_bootstrap=2),
+        compare(y, scores, treatment, interval=None),
+        decile_table(y, oracle, treatment, n_bootstrap=2),
+        uplift_curve(y, oracle, treatment),
+        qini_curve(y, oracle, treatment, interval=0.9, n_bootstrap=2),
+        toc_curve(y, oracle, treatment),
+        lift_curve(y, oracle),
+        modified_uplift_curve(y, oracle, treatment),
+        average_curves([uplift_curve(y, oracle, treatment)] * 2, interval=0.9),
+    ]
+    for table in tables:
+        assert isinstance(table.to_frame(), polars.DataFrame)

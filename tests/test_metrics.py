@@ -136,7 +136,7 @@ def test_oracle_ranking_of_a_uniform_effect():
     n = 100_000
     effect = (np.arange(n) + 0.5) / n
     assert metrics.rate(effect, effect) == pytest.approx(0.25, abs=1e-4)
-    assert metrics.rate(effect, effect, target="qini") == pytest.approx(1 / 12, abs=1e-6)
+    assert metrics.rate(effect, effect, metric="qini") == pytest.approx(1 / 12, abs=1e-6)
     rng = np.random.default_rng(2)
     effect, arm = rng.random(200_000), rng.integers(0, 2, 200_000)
     y = rng.random(200_000) < effect * arm
@@ -352,7 +352,7 @@ def test_row_order_changes_no_group(experiment, data):
     y, score, _, weight = experiment
     order = np.array(data.draw(st.permutations(range(len(y)))))
     shuffled = None if weight is None else weight[order]
-    for call in (metrics.lift_area, metrics.rate, lambda *a, **k: metrics.rate(*a, target="qini", **k)):
+    for call in (metrics.lift_area, metrics.rate, lambda *a, **k: metrics.rate(*a, metric="qini", **k)):
         once = call(y, score, sample_weight=weight)
         assert once == pytest.approx(call(y[order], score[order], sample_weight=shuffled), abs=1e-9)
     at = np.linspace(0, 1, 21)
@@ -456,7 +456,7 @@ def test_bands_match_repeated_experiments(curve):
     widths = []
     for seed in range(15):
         banded = make(*experiment(), interval=0.95, random_state=seed)
-        assert banded.level == 0.95
+        assert banded.interval == 0.95
         widths.append((np.interp(at, banded.x, banded.high) - np.interp(at, banded.x, banded.low)) / (2 * 1.959964))
     np.testing.assert_allclose(np.mean(widths, axis=0), spread, rtol=0.15)
     assert set(banded.to_frame().columns) == {"x", "y", "low", "high"}
@@ -467,7 +467,7 @@ def test_average_curves():
     curves = [
         metrics.uplift_curve(rng.integers(0, 2, 50), rng.normal(size=50), rng.integers(0, 2, 50)) for _ in range(5)
     ]
-    mean = metrics.average_curves(curves, level=0.9)
+    mean = metrics.average_curves(curves, interval=0.9)
     np.testing.assert_allclose(mean.y, np.mean([curve(np.linspace(0, 1, 101)) for curve in curves], axis=0))
     assert (mean.low <= mean.y).all()
     with pytest.raises(ValueError, match="no curve to average"):
@@ -571,7 +571,7 @@ def test_packed_targets_weights_and_threads(name):
         (lambda y, s, t: metrics.evaluate(y, {"a": s}, t, metrics=["mse"]), r"metric 'mse' is unknown"),
         (lambda y, s, t: metrics.compare(y, {"a": s}, t), r"needs at least two"),
         (lambda y, s, t: metrics.compare(y, {"a": s, "b": s}, t, baseline="c"), r"baseline='c' is not among"),
-        (lambda y, s, t: metrics.rate(y, s, target="gini"), r"expected 'autoc' or 'qini'"),
+        (lambda y, s, t: metrics.rate(y, s, metric="gini"), r"expected 'autoc' or 'qini'"),
         (lambda y, s, t: metrics.decile_table(y, s, t, n_bins=0), r"n_bins=0"),
     ],
 )

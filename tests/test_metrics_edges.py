@@ -171,7 +171,7 @@ def test_the_best_defined_model_comes_first():
     from upturn._target import read_target
     from upturn.metrics._compare import Evaluation
 
-    table = Evaluation(estimates, read_target([0, 1], [0, 1]))
+    table = Evaluation(estimates, read_target([0, 1], [0, 1]), 0.95)
     assert [line.split()[0] for line in repr(table).splitlines()[2:5]] == ["high", "low", "undefined"]
 
 
@@ -206,7 +206,7 @@ def test_a_bin_without_one_arm_has_no_effect():
         ({"interval": "95%"}, r"interval='95%': expected a confidence level"),
         ({"interval": True}, r"interval=True: expected a confidence level"),
         ({"interval": 0.9, "n_bootstrap": 20.5}, r"n_bootstrap=20\.5: expected a whole number"),
-        ({"interval": 0.9, "n_bootstrap": 1}, r"n_bootstrap=1: a standard error needs at least 2"),
+        ({"interval": 0.9, "n_bootstrap": 1}, r"n_bootstrap=1: expected a whole number of replicates of at least 2"),
     ],
 )
 def test_options_of_intervals(options, message):
@@ -243,7 +243,7 @@ def test_averaged_curves_keep_the_random_line():
     for _ in range(3):
         arm, scores = rng.integers(0, 3, 300), rng.normal(size=(300, 2))
         parts.append(metrics.modified_uplift_curve(rng.random(300) < 0.4, scores, arm))
-    mean = metrics.average_curves(parts, level=0.9)
+    mean = metrics.average_curves(parts, interval=0.9)
     np.testing.assert_allclose(mean.random, np.mean([part.random for part in parts], axis=0))
     plain = metrics.average_curves([metrics.uplift_curve([1, 0, 0, 1], [4, 3, 2, 1], [1, 0, 1, 0])] * 2)
     assert plain.random is None

@@ -149,7 +149,7 @@ def test_compared_models_know_all_arms(scoring):
     tree = {"tree": UpliftTree(max_depth=2, control="none")}
     for cv in (OneSplit(first & mail, ~first), OneSplit(first, ~first & mail), OneSplit(first & mail, ~first & mail)):
         with pytest.raises(ValueError, match=message):
-            compare_models(tree, X, y, treatment, cv=cv, scoring=scoring)
+            compare_models(tree, X, y, treatment, cv=cv, metric=scoring)
 
     class OnlyMail(UpliftTree):
         def fit(self, X, y, treatment=None, sample_weight=None):
@@ -157,7 +157,7 @@ def test_compared_models_know_all_arms(scoring):
             return super().fit(X[chosen], y[chosen])
 
     with pytest.raises(ValueError, match=r"treatment holds \['post'\], which the model has not seen"):
-        compare_models({"mail": OnlyMail(max_depth=2, control="none")}, X, y, treatment, cv=2, scoring=scoring)
+        compare_models({"mail": OnlyMail(max_depth=2, control="none")}, X, y, treatment, cv=2, metric=scoring)
 
 
 def test_scorer_errors():
@@ -303,10 +303,10 @@ class Remembers(ClassTransformation):
         return super().fit(*arguments, **options)
 
 
-def fits_of(path, X, y, treatment, extra=None, scoring="auuc"):
+def fits_of(path, X, y, treatment, extra=None, metric="auuc"):
     Remembers.fits = 0
     models = {"it": make_pipeline(FunctionTransformer(), Remembers(LogisticRegression(), control="none", extra=extra))}
-    compare_models(models, X, y, treatment, cv=RepeatedUpliftSplit(2, random_state=1), resume=path, scoring=scoring)
+    compare_models(models, X, y, treatment, cv=RepeatedUpliftSplit(2, random_state=1), resume=path, metric=metric)
     return Remembers.fits
 
 
@@ -356,15 +356,15 @@ def test_resume_sees_every_change_of_a_model(tmp_path):
     for extra in several:
         assert fits_of(path, X, y, treatment, extra) == 0
     assert fits_of(path, X, y, treatment, np.random.RandomState(1)) == 0
-    assert fits_of(path, X, y, treatment, scoring="qini") == 2
+    assert fits_of(path, X, y, treatment, metric="qini") == 2
 
 
 def test_comparison_errors():
     X, y, treatment = campaign(100)
     with pytest.raises(ValueError, match="models is empty"):
         compare_models({}, X, y, treatment)
-    with pytest.raises(ValueError, match="reference='x' is not among"):
-        compare_models(MODELS, X, y, treatment, reference="x")
+    with pytest.raises(ValueError, match="baseline='x' is not among"):
+        compare_models(MODELS, X, y, treatment, baseline="x")
 
 
 def test_a_number_of_folds():

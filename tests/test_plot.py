@@ -100,7 +100,7 @@ def test_score_distributions():
 
 def test_averaged_curves():
     y, score, treatment = experiment()
-    mean = metrics.average_curves([metrics.uplift_curve(y, s, treatment) for s in (score, -score)], level=0.9)
+    mean = metrics.average_curves([metrics.uplift_curve(y, s, treatment) for s in (score, -score)], interval=0.9)
     ax = plot.curves({"mean": mean}, ylabel="gain")
     assert len(ax.collections) == 1
 

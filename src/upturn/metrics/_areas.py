@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Floats
-from upturn._seeds import make_seed
 from upturn._target import Target
 from upturn.metrics._conventions import LIFT_COUNTS, Convention, Ranking, auuc_statistic, check_target
-from upturn.metrics._estimate import Estimate, check_level, metric, warn_user
+from upturn.metrics._estimate import metric, warn_user
 from upturn.metrics._gate import read_group
 from upturn.metrics._ranked import Judged, judge, rank_one_group, read_ranked
+from upturn.metrics._replicates import Replicates
 from upturn.metrics._statistic import Statistic, Strata, measure, replicate
 
 
@@ -28,7 +28,7 @@ def auuc(
     convention: Convention | None = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> float:
     r"""Area between the uplift curve and the diagonal of random targeting, in units of the outcome.
@@ -63,7 +63,8 @@ def auuc(
     n_bootstrap : int
         Replicates for the interval, drawn with replacement within each arm.
     random_state : int, RandomState, Generator or None
-        Seed of the replicates.
+        Seed of the replicates. It is 0 by default, so that the same data give the same interval and models measured one
+        after the other are measured on the same replicates; None draws others every time.
     n_jobs : int, optional
         Threads for the replicates; the result does not depend on it.
 
@@ -85,10 +86,10 @@ def auuc(
     0.0
     """
     statistic = auuc_statistic(ranking, convention)
-    level = None if interval is None else check_level(interval)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
     target, scores = read_ranked(y, score, treatment, sample_weight, control)
     check_target(convention, target)
-    return estimate(statistic, judge(target, scores), target, level, n_bootstrap, random_state, n_jobs)
+    return estimate(statistic, judge(target, scores), target, replicates)
 
 
 @metric
@@ -101,7 +102,7 @@ def auu(
     control: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> float:
     r"""Area under the uplift curve of Kuusisto et al., in counts of successes.
@@ -130,9 +131,9 @@ def auu(
     >>> auu([1, 0, 0, 1], [4, 3, 2, 1], [1, 0, 1, 0])
     0.5
     """
-    level = None if interval is None else check_level(interval)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
     target, scores = read_ranked(y, score, treatment, sample_weight, control)
-    return estimate(LIFT_COUNTS, judge(target, scores), target, level, n_bootstrap, random_state, n_jobs)
+    return estimate(LIFT_COUNTS, judge(target, scores), target, replicates)
 
 
 @metric
@@ -143,7 +144,7 @@ def lift_area(
     sample_weight: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> float:
     r"""Area under the lift curve of one group, in counts of successes.
@@ -177,10 +178,10 @@ def lift_area(
     >>> lift_area([1, 1, 0, 0], [4, 3, 2, 1])
     1.5
     """
-    level = None if interval is None else check_level(interval)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
     values, scores, weight = read_group(y, score, sample_weight)
     judged = judge_one_group(values, scores, weight)
-    return estimate(LIFT_COUNTS, judged, Strata.one(values, weight), level, n_bootstrap, random_state, n_jobs)
+    return estimate(LIFT_COUNTS, judged, Strata.one(values, weight), replicates)
 
 
 def judge_one_group(values: Floats, score: Floats, weight: Floats | None) -> Judged:
@@ -192,20 +193,15 @@ def estimate(
     statistic: Statistic,
     judged: Judged,
     rows: Target | Strata,
-    level: float | None,
-    n_bootstrap: int,
-    random_state: Any,
-    n_jobs: int | None,
+    replicates: Replicates | None,
 ) -> float:
-    """A number, or the number with its interval when a level is given."""
+    """A number, with its interval where there are replicates."""
     value = float(measure([statistic], judged)[0])
     warn_if_undefined(statistic, value)
-    if level is None:
+    if replicates is None:
         return value
     strata = rows if isinstance(rows, Strata) else Strata.of_arms(rows)
-    seed = make_seed(random_state)
-    samples = replicate([statistic], [judged], strata, seed=seed, n_bootstrap=n_bootstrap, n_jobs=n_jobs)[0][0]
-    return Estimate(value, samples, level)
+    return replicates.estimate(value, replicate([statistic], [judged], strata, replicates)[0][0])
 
 
 def warn_if_undefined(statistic: Statistic, *values: float) -> None:

@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from upturn._arrays import Floats
-from upturn._results import Table
-from upturn._seeds import make_seed
+from upturn._parameters import check, whole
+from upturn._results import Table, library_of
 from upturn._target import Target
 from upturn.kernels.ranking import S0, S1, W0, W1
 from upturn.metrics._areas import estimate
@@ -23,8 +22,9 @@ from upturn.metrics._conventions import (
     ratio,
     ratio_or_nan,
 )
-from upturn.metrics._estimate import SmallSampleWarning, check_level, metric, warn_user
+from upturn.metrics._estimate import SmallSampleWarning, metric, warn_user
 from upturn.metrics._ranked import Judged, judge, rank, read_one_arm, read_ranked
+from upturn.metrics._replicates import Replicates
 from upturn.metrics._statistic import FEW_ROWS, Statistic, Strata, measure, replicate
 
 
@@ -41,7 +41,7 @@ def uplift_at(
     convention: Convention | None = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> float:
     """The effect among the best-scored: outcome rate of the treated minus that of control in the top k.
@@ -76,19 +76,21 @@ def uplift_at(
     1.0
     """
     check_metric_options("uplift_at", {"ranking": ranking, "convention": convention})
-    level = None if interval is None else check_level(interval)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
     target, scores = read_ranked(y, score, treatment, sample_weight, control)
     check_target(convention, target)
     statistic = at_statistic(target, k, ranking, convention)
     assert statistic.shares is not None
     whole = float(np.bincount(target.arm).min())
     top = whole * float(statistic.shares.min())
-    if level is not None and top < FEW_ROWS <= whole:  # of an arm that is too small itself, the intervals warn anyway
+    if (
+        replicates is not None and top < FEW_ROWS <= whole
+    ):  # of an arm that is too small itself, the intervals warn anyway
         warn_user(
             f"the top k={k!r} holds about {top:.3g} rows of the smallest arm: an interval from so few is not to be trusted",
             SmallSampleWarning,
         )
-    return estimate(statistic, judge(target, scores), target, level, n_bootstrap, random_state, n_jobs)
+    return estimate(statistic, judge(target, scores), target, replicates)
 
 
 def at_statistic(target: Target, k: float, ranking: Ranking, convention: Convention | None = None) -> Statistic:
@@ -140,9 +142,9 @@ def decile_table(
     n_bins: int = 10,
     sample_weight: Any = None,
     control: Any = None,
-    interval: float = 0.95,
+    interval: float | None = 0.95,
     n_bootstrap: int = 200,
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Table:
     """Predicted against observed effect, in tenths of the ranking from the highest score to the lowest.
@@ -153,8 +155,8 @@ def decile_table(
         As in :func:`uplift_curve`.
     n_bins : int
         Number of bins, each with the same share of the weight. Equal scores at a cut are shared out between the bins.
-    interval : float
-        Confidence level of the observed effects' intervals.
+    interval : float or None
+        Confidence level of the observed effects' intervals; None gives none.
     n_bootstrap, random_state, n_jobs
         As in :func:`auuc`.
 
@@ -162,8 +164,8 @@ def decile_table(
     -------
     Table
         Columns ``bin`` (1 is the top), ``treated`` and ``control`` (weight of the rows), ``rate_treated``,
-        ``rate_control``, ``predicted`` (mean score), ``observed``, ``se``, ``low``, ``high``. Where a bin has nobody of an
-        arm, there is no rate and no effect (NaN, printed as n/a).
+        ``rate_control``, ``predicted`` (mean score), ``observed`` and, with an interval, ``se``, ``low``, ``high``. Where a
+        bin has nobody of an arm, there is no rate and no effect (NaN, printed as n/a).
 
     Examples
     --------
@@ -173,9 +175,8 @@ def decile_table(
     >>> decile_table(y, score, treatment, n_bins=2, random_state=0)["observed"]
     array([ 1., -1.])
     """
-    if n_bins < 1:
-        raise ValueError(f"n_bins={n_bins}: expected at least 1")
-    level = check_level(interval)
+    check("n_bins", n_bins, whole(least=1))
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
     target, scores = read_one_arm(y, score, treatment, sample_weight, control, "one table per arm")
     shares = np.linspace(0, 1, n_bins + 1)
     ranked = rank(target, scores, 1)
@@ -185,10 +186,7 @@ def decile_table(
     predicted = Judged([one_group], np.ones(1))
     sums = np.diff(measure([Statistic(_as_is, shares=shares)], judged)[0], axis=0)
     marks = np.diff(measure([Statistic(_as_is, shares=shares)], predicted)[0], axis=0)
-    strata, statistic = Strata.of_arms(target), Statistic(_bin_effects, shares=shares)
-    options: dict[str, Any] = {"seed": make_seed(random_state), "n_bootstrap": n_bootstrap, "n_jobs": n_jobs}
-    error = _spread(replicate([statistic], [judged], strata, **options)[0][0])
-    observed, reach = rates_or_nan(sums), float(ndtri(0.5 + level / 2)) * error
+    observed = rates_or_nan(sums)
     columns: dict[str, Any] = {
         "bin": np.arange(1, n_bins + 1),
         "treated": sums[:, W1],
@@ -197,12 +195,16 @@ def decile_table(
         "rate_control": ratio_or_nan(sums[:, S0], sums[:, W0]),
         "predicted": marks[:, S1] / marks[:, W1],
         "observed": observed,
-        "se": error,
-        "low": observed - reach,
-        "high": observed + reach,
     }
-    title = f"Predicted and observed effect in {n_bins} bins of the ranking, {level:.0%} intervals"
-    return Table(columns, title=title, formats=dict.fromkeys(("treated", "control"), "{:,.0f}".format))
+    title = f"Predicted and observed effect in {n_bins} bins of the ranking"
+    if replicates is not None:
+        error = _spread(
+            replicate([Statistic(_bin_effects, shares=shares)], [judged], Strata.of_arms(target), replicates)[0][0]
+        )
+        columns |= {"se": error, "low": observed - replicates.z * error, "high": observed + replicates.z * error}
+        title += f", {replicates.interval:.0%} intervals"
+    formats = dict.fromkeys(("treated", "control"), "{:,.0f}".format)
+    return Table(columns, title=title, formats=formats, library=library_of(score, y, treatment))
 
 
 def _as_is(sums: Floats, totals: Floats) -> Floats:

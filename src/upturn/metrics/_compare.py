@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
-from upturn._results import NOT_AVAILABLE, Table
-from upturn._seeds import make_seed
+from upturn._arrays import Floats
+from upturn._results import NOT_AVAILABLE, Table, library_of
 from upturn._target import Target, read_score, read_target
 from upturn.metrics._areas import warn_if_undefined
 from upturn.metrics._at import at_statistic
@@ -23,8 +23,9 @@ from upturn.metrics._conventions import (
     check_target,
     qini_statistic,
 )
-from upturn.metrics._estimate import Estimate, check_level, warn_user
+from upturn.metrics._estimate import Estimate, warn_user
 from upturn.metrics._ranked import judge
+from upturn.metrics._replicates import Replicates, reach_of
 from upturn.metrics._statistic import Statistic, Strata, measure, replicate
 
 MetricName = str | tuple[str, Mapping[str, Any]]
@@ -64,37 +65,37 @@ STATISTICS: dict[str, Callable[..., Statistic]] = {
 }
 
 
-class Evaluation(Mapping[str, dict[str, Estimate]]):
-    """Estimates of every metric for every model: ``evaluation["model"]["auuc"]`` is an :class:`Estimate`.
+class Evaluation(Mapping[str, dict[str, Any]]):
+    """Numbers of every metric for every model: ``evaluation["model"]["auuc"]`` is an :class:`Estimate`, or a plain float
+    where no interval was asked for.
 
     Printed, it is a table with one row per model, best first, in outcome units per 1,000 people. ``to_frame()`` has one
     row per model and metric, in plain outcome units.
     """
 
-    def __init__(self, estimates: dict[str, dict[str, Estimate]], target: Target) -> None:
-        self._estimates = estimates
+    def __init__(
+        self, numbers: dict[str, dict[str, Any]], target: Target, interval: float | None, library: str | None = None
+    ) -> None:
+        self._numbers, self.interval, self._library = numbers, interval, library
         sizes = np.bincount(target.arm, minlength=target.n_arms + 1)
         self._arms = ", ".join(f"{label!r} {size:,}" for label, size in zip(target.labels, sizes, strict=True))
         self._n = len(target.y)
 
-    def __getitem__(self, model: str) -> dict[str, Estimate]:
-        return self._estimates[model]
+    def __getitem__(self, model: str) -> dict[str, Any]:
+        return self._numbers[model]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._estimates)
+        return iter(self._numbers)
 
     def __len__(self) -> int:
-        return len(self._estimates)
+        return len(self._numbers)
 
     def to_frame(self) -> Any:
-        """A pandas table with columns model, metric, value, se, low, high, p_value."""
-        rows = [
-            (model, name, float(value), value.se, value.low, value.high, value.p_value)
-            for model, numbers in self.items()
-            for name, value in numbers.items()
-        ]
-        names = ("model", "metric", "value", "se", "low", "high", "p_value")
-        return Table(dict(zip(names, zip(*rows, strict=True), strict=True))).to_frame()
+        """A frame with columns model, metric, value and, with an interval, se, low, high and p_value."""
+        lines = [(model, name, value) for model, numbers in self.items() for name, value in numbers.items()]
+        models, names, values = zip(*lines, strict=True)
+        columns = {"model": models, "metric": names, "value": [float(value) for value in values]}
+        return Table(columns | _spread(values), library=self._library).to_frame()
 
     def _table(self) -> Table:
         numbers = next(iter(self.values()))
@@ -103,10 +104,9 @@ class Evaluation(Mapping[str, dict[str, Estimate]]):
         columns: dict[str, Any] = {"model": order}
         for name in numbers:
             columns[name] = [_per_thousand(name, self[model][name]) for model in order]
-        level = numbers[first].level
         return Table(
             columns,
-            title=f"{len(self)} model(s) on {self._n:,} rows ({self._arms}), {level:.0%} intervals",
+            title=f"{len(self)} model(s) on {self._n:,} rows ({self._arms}){_intervals(self.interval)}",
             notes=_notes(list(numbers)),
         )
 
@@ -130,10 +130,23 @@ def _notes(names: list[str]) -> list[str]:
     return [note, *([f"as they come, with a zero of their own: {', '.join(own)}"] if own else [])]
 
 
-def _per_thousand(name: str, value: Estimate) -> str:
+def _spread(values: Sequence[float]) -> dict[str, list[float]]:
+    """Columns of errors, intervals and p-values, where the numbers have them."""
+    estimates = [value for value in values if isinstance(value, Estimate)]
+    names = ("se", "low", "high", "p_value") if estimates else ()
+    return {name: [getattr(value, name) for value in estimates] for name in names}
+
+
+def _intervals(interval: float | None) -> str:
+    return "" if interval is None else f", {interval:.0%} intervals"
+
+
+def _per_thousand(name: str, value: float) -> str:
     if np.isnan(value):
         return NOT_AVAILABLE
     scale = 1 if _in_own_units(name) else 1000
+    if not isinstance(value, Estimate):
+        return f"{scale * value:.4g}"
     if np.isnan(value.se):
         return f"{scale * float(value):.4g} [{NOT_AVAILABLE}]"
     return f"{scale * float(value):.4g} [{scale * value.low:.4g}, {scale * value.high:.4g}]"
@@ -152,9 +165,9 @@ def evaluate(
     metrics: Sequence[MetricName] = ("auuc", "qini", "autoc", "uplift_at"),
     sample_weight: Any = None,
     control: Any = None,
-    interval: float = 0.95,
+    interval: float | None = 0.95,
     n_bootstrap: int = 200,
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Evaluation:
     """Judge several models on the same rows: every metric with its interval, in one table.
@@ -170,7 +183,11 @@ def evaluate(
     metrics : sequence
         Names among "auuc", "qini", "autoc", "uplift_at" and "auu", or pairs of a name and its options, such as
         ``("uplift_at", {"k": 0.1})``.
-    sample_weight, control, interval, n_bootstrap, random_state, n_jobs
+    sample_weight, control
+        As in :func:`auuc`.
+    interval : float or None
+        Confidence level of the intervals; None gives plain numbers, which takes a small part of the time.
+    n_bootstrap, random_state, n_jobs
         As in :func:`auuc`. All models and metrics see the same replicates.
 
     Returns
@@ -196,20 +213,15 @@ def evaluate(
     guess   -3.031 [-11.42, 5.359]
     outcome units per 1,000 people; 0 is random targeting, except for uplift_at (the effect in the top)
     """
-    target, names, values, samples = _judge_all(
-        y, scores, treatment, metrics, sample_weight, control, interval, n_bootstrap, random_state, n_jobs
-    )
-    level = check_level(interval)
-    estimates = {
-        model: {name: Estimate(values[m][j], samples[m][j], level) for j, name in enumerate(names)}
-        for m, model in enumerate(scores)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    found = _judge_all(y, scores, treatment, metrics, sample_weight, control, replicates)
+    numbers = {
+        model: {name: found.number(m, j) for j, name in enumerate(found.names)} for m, model in enumerate(scores)
     }
-    if len(estimates) > 1:
-        best, second = sorted(range(len(estimates)), key=lambda m: _falling(values[m][0]))[:2]
-        difference = Estimate(values[best][0] - values[second][0], samples[best][0] - samples[second][0], level)
-        models = list(estimates)
-        _warn_if_tied(models[best], models[second], names[0], difference, len(target.y))
-    return Evaluation(estimates, target)
+    if len(numbers) > 1:
+        best, second = found.best_first()[:2]
+        _warn_if_tied(list(scores), best, second, found)
+    return Evaluation(numbers, found.target, interval, library_of(*scores.values(), y, treatment))
 
 
 def compare(
@@ -221,9 +233,9 @@ def compare(
     baseline: str | None = None,
     sample_weight: Any = None,
     control: Any = None,
-    interval: float = 0.95,
+    interval: float | None = 0.95,
     n_bootstrap: int = 200,
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Table:
     """The paired difference between models on the same rows, with its interval and p-value.
@@ -267,33 +279,54 @@ def compare(
         raise ValueError(f"scores holds {len(scores)} model(s): a comparison needs at least two, as {{'a': …, 'b': …}}")
     if baseline is not None and baseline not in scores:
         raise ValueError(f"baseline={baseline!r} is not among the models {list(scores)!r}")
-    level = check_level(interval)
-    target, names, values, samples = _judge_all(
-        y, scores, treatment, [metric], sample_weight, control, interval, n_bootstrap, random_state, n_jobs
-    )
-    models = list(scores)
-    order = sorted(range(len(models)), key=lambda m: _falling(values[m][0]))
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    found = _judge_all(y, scores, treatment, [metric], sample_weight, control, replicates)
+    models, order = list(scores), found.best_first()
     if baseline is None:
         pairs = list(combinations(order, 2))
     else:
         base = models.index(baseline)
         pairs = [(m, base) for m in order if m != base]
-    differences = [Estimate(values[a][0] - values[b][0], samples[a][0] - samples[b][0], level) for a, b in pairs]
-    first, second = pairs[0]
-    _warn_if_tied(models[first], models[second], names[0], differences[0], len(target.y))
+    differences = [found.difference(a, b) for a, b in pairs]
+    _warn_if_tied(models, *pairs[0], found)
+    columns: dict[str, Any] = {
+        "model": [models[a] for a, _ in pairs],
+        "against": [models[b] for _, b in pairs],
+        "difference": [float(difference) for difference in differences],
+    }
     return Table(
-        {
-            "model": [models[a] for a, _ in pairs],
-            "against": [models[b] for _, b in pairs],
-            "difference": [float(d) for d in differences],
-            "se": [d.se for d in differences],
-            "low": [d.low for d in differences],
-            "high": [d.high for d in differences],
-            "p_value": [d.p_value for d in differences],
-        },
-        title=f"Paired differences in {names[0]} on {len(target.y):,} rows, {level:.0%} intervals",
+        columns | _spread(differences),
+        title=f"Paired differences in {found.names[0]} on {len(found.target.y):,} rows{_intervals(interval)}",
         formats={"p_value": _p_text},
+        library=library_of(*scores.values(), y, treatment),
     )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The numbers of several models, ``values[model][metric]``, and the same on every replicate where there are any."""
+
+    target: Target
+    names: list[str]
+    values: list[list[float]]
+    samples: list[list[Floats]]
+    replicates: Replicates | None
+
+    def number(self, model: int, metric: int) -> float:
+        """A float, or an Estimate."""
+        value = self.values[model][metric]
+        return value if self.replicates is None else self.replicates.estimate(value, self.samples[model][metric])
+
+    def difference(self, a: int, b: int) -> float:
+        """How much better model a is than b by the first metric."""
+        value = self.values[a][0] - self.values[b][0]
+        if self.replicates is None:
+            return value
+        return self.replicates.estimate(value, self.samples[a][0] - self.samples[b][0])
+
+    def best_first(self) -> list[int]:
+        """The models by falling first metric, those it is not defined for last."""
+        return sorted(range(len(self.values)), key=lambda m: _falling(self.values[m][0]))
 
 
 def _judge_all(
@@ -303,13 +336,9 @@ def _judge_all(
     metrics: Sequence[MetricName],
     sample_weight: Any,
     control: Any,
-    interval: float,
-    n_bootstrap: int,
-    random_state: Any,
-    n_jobs: int | None,
-) -> tuple[Target, list[str], list[list[float]], list[list[Any]]]:
-    """Names of the metrics, and per model and metric the value and its replicates."""
-    check_level(interval)
+    replicates: Replicates | None,
+) -> _Found:
+    """Every metric of every model on the same rows and the same replicates."""
     if not isinstance(scores, Mapping) or not scores:
         raise ValueError(
             "scores must be a mapping from model names to scores with at least one model, as {'forest': …}"
@@ -337,16 +366,18 @@ def _judge_all(
             models.append(judge(target, read_score(score, len(target.y), target.n_arms)))
         except (TypeError, ValueError) as error:
             raise type(error)(f"model {model!r}: {error}") from None
-    seed = make_seed(random_state)
     values = [[float(value) for value in measure(statistics, model)] for model in models]
     for statistic, column in zip(statistics, zip(*values, strict=True), strict=True):
         warn_if_undefined(statistic, *column)
-    samples = replicate(statistics, models, Strata.of_arms(target), seed=seed, n_bootstrap=n_bootstrap, n_jobs=n_jobs)
-    return target, names, values, samples
+    samples = [] if replicates is None else replicate(statistics, models, Strata.of_arms(target), replicates)
+    return _Found(target, names, values, samples, replicates)
 
 
-def _warn_if_tied(best: str, second: str, metric: str, difference: Estimate, n: int) -> None:
-    """Say so when the interval of the difference of the two best models contains 0."""
+def _warn_if_tied(models: list[str], best: int, second: int, found: _Found) -> None:
+    """Say so when the interval of the difference of two models contains 0."""
+    difference, n = found.difference(best, second), len(found.target.y)
+    if not isinstance(difference, Estimate):
+        return
     if difference.low > 0 or difference.high < 0 or np.isnan(difference):
         return  # told apart; or not defined, which was said already
     if np.isnan(difference.se):
@@ -354,12 +385,11 @@ def _warn_if_tied(best: str, second: str, metric: str, difference: Estimate, n: 
     elif float(difference) == 0:
         advice = "they rank these rows alike"
     else:
-        z = float(ndtri(0.5 + difference.level / 2))
-        needed = n * (z * difference.se / difference) ** 2
+        needed = n * (reach_of(difference.interval) * difference.se / difference) ** 2
         advice = f"if the difference is real, about {_round(needed):,} rows like these would show it"
     warn_user(
-        f"the sample is too small to rank {best!r} and {second!r} by {metric}: {n:,} rows give a difference of "
-        f"{float(difference):.3g} with a {difference.level:.0%} interval from {difference.low:.3g} to {difference.high:.3g}; {advice}",
+        f"the sample is too small to rank {models[best]!r} and {models[second]!r} by {found.names[0]}: {n:,} rows give a difference of "
+        f"{float(difference):.3g} with a {difference.interval:.0%} interval from {difference.low:.3g} to {difference.high:.3g}; {advice}",
         RankingWarning,
     )
 

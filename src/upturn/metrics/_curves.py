@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from upturn._arrays import Floats
-from upturn._seeds import make_seed
+from upturn._parameters import INTERVAL, NONE, check
+from upturn._results import library_of, new_frame
 from upturn.kernels.ranking import S0, S1, W0, W1, gain_curve, separate_curve
 from upturn.metrics._conventions import Convention, Ranking, check_convention, check_ranking, check_target, rates, ratio
-from upturn.metrics._estimate import check_level
 from upturn.metrics._gate import read_group
 from upturn.metrics._ranked import Judged, Ranked, rank, rank_one_group, read_one_arm
+from upturn.metrics._replicates import Replicates, reach_of
 from upturn.metrics._statistic import Statistic, Strata, replicate
 
 GRID = np.linspace(0, 1, 101)  # where bands are computed, and averages over splits by default
@@ -33,18 +33,21 @@ class Curve:
         What that gains, per person of the whole population.
     low, high : array or None
         A band of pointwise intervals, when one was asked for.
-    level : float or None
+    interval : float or None
         Its confidence level.
     random : (float, float) or None
         Heights of the line of random targeting at shares 0 and 1, where they are not the ends of the curve itself.
+    library : str or None
+        Name of the library the data came in, which ``to_frame`` makes a frame of.
     """
 
     x: Floats
     y: Floats
     low: Floats | None = None
     high: Floats | None = None
-    level: float | None = None
+    interval: float | None = None
     random: tuple[float, float] | None = None
+    library: str | None = field(default=None, compare=False)
 
     def __iter__(self) -> Iterator[Floats]:
         return iter((self.x, self.y))
@@ -54,15 +57,14 @@ class Curve:
         return np.asarray(np.interp(x, self.x, self.y))
 
     def __repr__(self) -> str:
-        band = "" if self.level is None else f", {self.level:.0%} band"
+        band = "" if self.interval is None else f", {self.interval:.0%} band"
         return f"Curve({len(self.x):,} points, from {self.y[0]:.4g} to {self.y[-1]:.4g} at full treatment{band})"
 
     def to_frame(self) -> Any:
-        """The points as a pandas table, with the band when there is one."""
-        from upturn._results import new_frame
-
+        """The points as a frame of the library the data came in, with the band when there is one."""
         columns = {"x": self.x, "y": self.y}
-        return new_frame(columns if self.low is None else {**columns, "low": self.low, "high": self.high})
+        band = {} if self.low is None else {"low": self.low, "high": self.high}
+        return new_frame({**columns, **band}, self.library)
 
 
 def uplift_curve(
@@ -76,7 +78,7 @@ def uplift_curve(
     convention: Convention | None = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Curve:
     r"""The uplift curve: what treating the best-scored share of the population gains.
@@ -133,21 +135,22 @@ def uplift_curve(
     check_ranking(ranking)
     check_convention(convention, [None, "sklift", "causalml", "criteo", "libuplift"], "uplift_curve")
     joint = ranking == "joint" or convention in ("sklift", "causalml")
-    level = None if interval is None else check_level(interval)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
     target, scores = read_one_arm(
         y, score, treatment, sample_weight, control, "auuc, which averages over arms, or modified_uplift_curve"
     )
     check_target(convention, target)
     ranked = rank(target, scores, 1)
     curve = curve_of(ranked, "joint" if joint else "separate", convention)
-    if level is None:
+    curve = replace(curve, library=library_of(score, y, treatment))
+    if replicates is None:
         return curve
     if convention in ("sklift", "causalml") or (convention == "libuplift" and joint):
         raise ValueError(
             f"a band is drawn for upturn's own curves: leave convention={convention!r} or the interval out"
         )
     statistic = Statistic(_joint_heights if joint else _separate_heights, shares=GRID, by_arm=not joint)
-    return banded(curve, statistic, ranked, Strata.of_arms(target), level, n_bootstrap, random_state, n_jobs)
+    return banded(curve, statistic, ranked, Strata.of_arms(target), replicates)
 
 
 def lift_curve(
@@ -157,7 +160,7 @@ def lift_curve(
     sample_weight: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Curve:
     r"""The lift curve of one group, in counts: successes among its best-scored share.
@@ -188,12 +191,12 @@ def lift_curve(
     >>> lift_curve([1, 1, 0, 0], [4, 3, 2, 1]).y
     array([0., 1., 2., 2., 2.])
     """
-    level = None if interval is None else check_level(interval)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
     values, scores, weight = read_group(y, score, sample_weight)
     ranked = rank_one_group(values, scores, weight)
     table = ranked.table
-    curve = Curve(table[:, W1] / table[-1, W1], table[:, S1].copy())
-    if level is None:
+    curve = Curve(table[:, W1] / table[-1, W1], table[:, S1].copy(), library=library_of(score, y))
+    if replicates is None:
         return curve
     size = float(table[-1, W1])  # a replicate of weighted rows weighs more or less; the group does not
 
@@ -201,10 +204,10 @@ def lift_curve(
         return np.asarray(sums[..., S1] * (size / totals[..., None, W1]))
 
     statistic, strata = Statistic(heights, shares=GRID), Strata.one(values, weight)
-    return banded(curve, statistic, ranked, strata, level, n_bootstrap, random_state, n_jobs)
+    return banded(curve, statistic, ranked, strata, replicates)
 
 
-def average_curves(curves: Sequence[Curve], grid: Any = 101, *, level: float | None = None) -> Curve:
+def average_curves(curves: Sequence[Curve], grid: Any = 101, *, interval: float | None = None) -> Curve:
     """The mean of several curves on a grid, such as the curves of the test parts of repeated splits.
 
     Parameters
@@ -213,7 +216,7 @@ def average_curves(curves: Sequence[Curve], grid: Any = 101, *, level: float | N
         Curves over the same axis.
     grid : int or array
         Points at which they are averaged: a number of equal steps from 0 to 1, or the points.
-    level : float, optional
+    interval : float, optional
         Adds a band: mean ± z times the standard deviation *over curves*, which shows how far one split's curve is from
         another's. It is not a confidence interval of the mean, because splits share rows.
 
@@ -231,17 +234,19 @@ def average_curves(curves: Sequence[Curve], grid: Any = 101, *, level: float | N
     """
     if not curves:
         raise ValueError("there is no curve to average: expected at least one")
+    check("interval", interval, INTERVAL | NONE)
     x = np.linspace(0, 1, grid) if isinstance(grid, int) else np.asarray(grid, dtype=np.float64)
     heights = np.array([curve(x) for curve in curves])
     mean = heights.mean(axis=0)
     ends = [curve.random for curve in curves if curve.random is not None]
     random = tuple(np.mean(ends, axis=0).tolist()) if len(ends) == len(curves) else None
-    if level is None:
-        return Curve(x, mean, random=random)
+    average = Curve(x, mean, random=random, library=curves[0].library)
+    if interval is None:
+        return average
     if len(curves) < 2:
         raise ValueError("a band needs at least two curves")
-    reach = float(ndtri(0.5 + check_level(level) / 2)) * heights.std(axis=0, ddof=1)
-    return Curve(x, mean, mean - reach, mean + reach, level, random)
+    reach = reach_of(interval) * heights.std(axis=0, ddof=1)
+    return replace(average, low=mean - reach, high=mean + reach, interval=interval)
 
 
 def curve_of(ranked: Ranked, ranking: Ranking, convention: Convention | None = None) -> Curve:
@@ -287,22 +292,18 @@ def banded(
     statistic: Statistic,
     ranked: Ranked,
     strata: Strata,
-    level: float,
-    n_bootstrap: int,
-    random_state: Any,
-    n_jobs: int | None,
+    replicates: Replicates,
 ) -> Curve:
     """The curve with a band: standard errors of the heights at the statistic's shares, carried to all of its points."""
-    judged, seed = Judged([ranked], np.ones(1)), make_seed(random_state)
-    samples = replicate([statistic], [judged], strata, seed=seed, n_bootstrap=n_bootstrap, n_jobs=n_jobs)[0][0]
+    samples = replicate([statistic], [Judged([ranked], np.ones(1))], strata, replicates)[0][0]
     assert statistic.shares is not None
-    return with_band(curve, samples, statistic.shares, level)
+    return with_band(curve, samples, statistic.shares, replicates)
 
 
-def with_band(curve: Curve, samples: Floats, shares: Floats, level: float) -> Curve:
+def with_band(curve: Curve, samples: Floats, shares: Floats, replicates: Replicates) -> Curve:
     """The curve with a band from replicates of its heights at some shares."""
-    reach = float(ndtri(0.5 + level / 2)) * np.interp(curve.x, shares, samples.std(axis=0, ddof=1))
-    return replace(curve, low=curve.y - reach, high=curve.y + reach, level=level)
+    reach = replicates.z * np.interp(curve.x, shares, samples.std(axis=0, ddof=1))
+    return replace(curve, low=curve.y - reach, high=curve.y + reach, interval=replicates.interval)
 
 
 def _separate_heights(sums: Floats, totals: Floats) -> Floats:

@@ -8,14 +8,15 @@ import numpy as np
 
 from upturn._arrays import Floats
 from upturn._propensity import read_propensity
-from upturn._seeds import make_seed
+from upturn._results import library_of
 from upturn._target import Target, read_target
 from upturn.kernels.ranking import S1, W1
 from upturn.metrics._conventions import ratio
 from upturn.metrics._curves import GRID, Curve, with_band
-from upturn.metrics._estimate import Estimate, check_level, metric
+from upturn.metrics._estimate import metric
 from upturn.metrics._gate import read_recommended, read_response
 from upturn.metrics._ranked import Judged, arm_shares, rank_one_group, read_ranked
+from upturn.metrics._replicates import Replicates
 from upturn.metrics._robust import robust_effects, robust_values
 from upturn.metrics._statistic import Statistic, Strata, replicate, replicate_means
 
@@ -104,7 +105,7 @@ def expected_response(
     control: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> float:
     r"""The mean outcome if everybody got the recommended arm, by inverse propensity.
@@ -141,10 +142,10 @@ def expected_response(
     >>> expected_response([1, 0, 0, 1], [1, 1, 0, 0], [1, 0, 1, 0])
     1.0
     """
-    level = None if interval is None else check_level(interval)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
     target = read_target(y, treatment, sample_weight, control=control)
     values = _values(target, recommended, propensity, _no_responses(target))
-    return _mean_value(target, values, level, n_bootstrap, random_state, n_jobs)
+    return _mean_value(target, values, replicates)
 
 
 @metric
@@ -159,7 +160,7 @@ def policy_value(
     control: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> float:
     r"""The mean outcome if everybody got the recommended arm, doubly robust.
@@ -194,10 +195,10 @@ def policy_value(
     >>> policy_value([1, 0, 0, 1], [1, 1, 0, 0], [1, 0, 1, 0])
     1.0
     """
-    level = None if interval is None else check_level(interval)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
     target = read_target(y, treatment, sample_weight, control=control)
     values = _values(target, recommended, propensity, _responses(target, response))
-    return _mean_value(target, values, level, n_bootstrap, random_state, n_jobs)
+    return _mean_value(target, values, replicates)
 
 
 def _values(target: Target, recommended: Any, propensity: Any, response: Floats) -> Floats:
@@ -206,14 +207,11 @@ def _values(target: Target, recommended: Any, propensity: Any, response: Floats)
     return robust_values(target.y, target.arm, codes, response, read_propensity(propensity, target))
 
 
-def _mean_value(
-    target: Target, values: Floats, level: float | None, n_bootstrap: int, random_state: Any, n_jobs: int | None
-) -> float:
+def _mean_value(target: Target, values: Floats, replicates: Replicates | None) -> float:
     mean = float(np.average(values, weights=target.weight))
-    if level is None:
+    if replicates is None:
         return mean
-    strata, seed = Strata.of_values(target, values), make_seed(random_state)
-    return Estimate(mean, replicate_means(strata, seed=seed, n_bootstrap=n_bootstrap, n_jobs=n_jobs), level)
+    return replicates.estimate(mean, replicate_means(Strata.of_values(target, values), replicates))
 
 
 def modified_uplift_curve(
@@ -227,7 +225,7 @@ def modified_uplift_curve(
     control: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Curve:
     r"""The mean outcome when only a share of the people is treated, each with the arm that is best for them.
@@ -271,7 +269,7 @@ def modified_uplift_curve(
     >>> modified_uplift_curve([1, 0, 0, 1], [4, 3, 2, 1], [1, 0, 1, 0]).y
     array([0.5, 1. , 1. , 1. , 0.5])
     """
-    level = None if interval is None else check_level(interval)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
     target, scores = read_ranked(y, score, treatment, sample_weight, control)
     chance = read_propensity(propensity, target)
     mu = _no_responses(target) if response is None else read_response(response, target)
@@ -281,16 +279,16 @@ def modified_uplift_curve(
     ranked = rank_one_group(gain, best, target.weight)
     base = float(np.average(untreated, weights=target.weight))
     table = ranked.table
-    curve = Curve(table[:, W1] / table[-1, W1], base + table[:, S1] / table[-1, W1], random=(base, at_random))
-    if level is None:
+    share, height = table[:, W1] / table[-1, W1], base + table[:, S1] / table[-1, W1]
+    curve = Curve(share, height, random=(base, at_random), library=library_of(score, y, treatment))
+    if replicates is None:
         return curve
     # A height is the mean of control's value over everybody plus that of the gain over the top: the same replicates of
     # both, added.
-    options: dict[str, Any] = {"seed": make_seed(random_state), "n_bootstrap": n_bootstrap, "n_jobs": n_jobs}
-    bases = replicate_means(Strata.of_values(target, untreated), **options)
+    bases = replicate_means(Strata.of_values(target, untreated), replicates)
     statistic, judged = Statistic(_gain_heights, shares=GRID), Judged([ranked], np.ones(1))
-    gains = replicate([statistic], [judged], Strata.of_values(target, gain), **options)[0][0]
-    return with_band(curve, bases[:, None] + gains, GRID, level)
+    gains = replicate([statistic], [judged], Strata.of_values(target, gain), replicates)[0][0]
+    return with_band(curve, bases[:, None] + gains, GRID, replicates)
 
 
 def _best_arms(target: Target, scores: Floats, mu: Floats, chance: Floats) -> tuple[Floats, Floats, float]:

@@ -30,7 +30,7 @@ class Estimate(float):
         Standard error, the spread of the replicates; those on which the number is not defined are left out.
     low, high : float
         Ends of the interval, value ± z·se.
-    level : float
+    interval : float
         Its confidence level.
     samples : array of shape (n_bootstrap,)
         The value on every replicate of the data.
@@ -39,17 +39,17 @@ class Estimate(float):
     se: float
     low: float
     high: float
-    level: float
+    interval: float
     samples: Floats
 
-    def __new__(cls, value: float, samples: Floats, level: float) -> Estimate:
+    def __new__(cls, value: float, samples: Floats, interval: float) -> Estimate:
         """Make one from the value on the data itself and its replicates."""
         self = super().__new__(cls, value)
         defined = samples[np.isfinite(samples)]
         self.se = float(np.std(defined, ddof=1)) if np.isfinite(value) and len(defined) > 1 else float("nan")
-        z = float(ndtri(0.5 + level / 2))
+        z = float(ndtri(0.5 + interval / 2))
         self.low, self.high = value - z * self.se, value + z * self.se
-        self.level, self.samples = level, samples
+        self.interval, self.samples = interval, samples
         return self
 
     @property
@@ -63,12 +63,12 @@ class Estimate(float):
         if np.isnan(self):
             return "nan (not defined on these data)"
         interval = (
-            "no interval" if np.isnan(self.se) else f"{self.level:.0%} interval {self.low:.4g} to {self.high:.4g}"
+            "no interval" if np.isnan(self.se) else f"{self.interval:.0%} interval {self.low:.4g} to {self.high:.4g}"
         )
         return f"{float(self):.4g} ({interval})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Estimate, (float(self), self.samples, self.level)
+        return Estimate, (float(self), self.samples, self.interval)
 
 
 class Metric(Protocol):

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from upturn._seeds import make_seed
 from upturn.metrics._areas import estimate, judge_one_group
 from upturn.metrics._conventions import (
     Convention,
@@ -15,9 +14,10 @@ from upturn.metrics._conventions import (
     qini_statistic,
 )
 from upturn.metrics._effects import dr_effects
-from upturn.metrics._estimate import Estimate, check_level, metric
+from upturn.metrics._estimate import metric
 from upturn.metrics._gate import read_group
 from upturn.metrics._ranked import arm_shares, judge, read_ranked
+from upturn.metrics._replicates import Replicates
 from upturn.metrics._statistic import Statistic, Strata, measure, replicate
 
 
@@ -34,7 +34,7 @@ def autoc(
     convention: Convention | None = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> float:
     r"""Area under the TOC curve: how much more the effect is at the top of the ranking than on average.
@@ -97,7 +97,7 @@ def qini(
     negative_effect: bool = True,
     interval: float | None = None,
     n_bootstrap: int = 200,
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> float:
     r"""Area between the Qini curve and the line of random targeting, in units of the outcome.
@@ -150,11 +150,11 @@ def rate(
     effect: Any,
     score: Any,
     *,
-    target: Literal["autoc", "qini"] = "autoc",
+    metric: Literal["autoc", "qini"] = "autoc",
     sample_weight: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> float:
     """AUTOC or Qini of effect scores you already have, such as doubly robust ones or a simulation's true effects.
@@ -165,7 +165,7 @@ def rate(
         Effect score of every row; see :func:`effect_scores`.
     score : array-like of shape (n,)
         Predicted uplift, larger meaning treat first.
-    target : {"autoc", "qini"}
+    metric : {"autoc", "qini"}
         Which of the two.
     sample_weight : array-like of shape (n,), optional
         Weights.
@@ -183,13 +183,13 @@ def rate(
     0.5
     """
     statistics = {"autoc": autoc_statistic(None), "qini": qini_statistic(None)}
-    if target not in statistics:
-        raise ValueError(f"target={target!r}: expected 'autoc' or 'qini'")
-    level = None if interval is None else check_level(interval)
+    if metric not in statistics:
+        raise ValueError(f"metric={metric!r}: expected 'autoc' or 'qini'")
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
     values, scores, weight = read_group(effect, score, sample_weight)
     strata = Strata.one(values, weight)
     judged = judge_one_group(values, scores, weight)
-    return estimate(statistics[target], judged, strata, level, n_bootstrap, random_state, n_jobs)
+    return estimate(statistics[metric], judged, strata, replicates)
 
 
 def _rate(
@@ -207,22 +207,21 @@ def _rate(
     random_state: Any,
     n_jobs: int | None,
 ) -> float:
-    level = None if interval is None else check_level(interval)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
     target, scores = read_ranked(y, score, treatment, sample_weight, control)
     check_target(convention, target)
     if propensity is None and response is None:
-        return estimate(statistic, judge(target, scores), target, level, n_bootstrap, random_state, n_jobs)
+        return estimate(statistic, judge(target, scores), target, replicates)
     only_effects(convention)
-    effects, seed = dr_effects(target, propensity, response), make_seed(random_state)
+    effects = dr_effects(target, propensity, response)
     value, samples = 0.0, np.zeros(n_bootstrap)
     for k, share in enumerate(arm_shares(target).tolist()):
         judged = judge_one_group(effects[:, k], scores[:, k], target.weight)
         value += share * float(measure([statistic], judged)[0])
-        if level is not None:
+        if replicates is not None:
             strata = Strata.of_values(target, effects[:, k])
-            options: dict[str, Any] = {"seed": seed, "n_bootstrap": n_bootstrap, "n_jobs": n_jobs}
-            samples += share * replicate([statistic], [judged], strata, **options)[0][0]
-    return value if level is None else Estimate(value, samples, level)
+            samples += share * replicate([statistic], [judged], strata, replicates)[0][0]
+    return value if replicates is None else replicates.estimate(value, samples)
 
 
 def only_effects(convention: Convention | None) -> None:

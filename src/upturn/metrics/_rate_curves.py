@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from upturn._arrays import Floats
+from upturn._results import library_of
 from upturn.kernels.areas import deviation_curve
 from upturn.kernels.ranking import S0, S1, W0, W1
 from upturn.metrics._conventions import Convention, check_convention, check_target, rates, ratio
 from upturn.metrics._curves import GRID, Curve, banded, curve_of, person_by_person
 from upturn.metrics._effects import dr_effects
-from upturn.metrics._estimate import check_level
 from upturn.metrics._ranked import Ranked, rank, rank_one_group, read_one_arm
 from upturn.metrics._rate import only_effects
+from upturn.metrics._replicates import Replicates
 from upturn.metrics._statistic import Statistic, Strata
 
 
@@ -30,7 +32,7 @@ def qini_curve(
     convention: Convention | None = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Curve:
     r"""The Qini curve: summed effect scores of the best-scored share, per person of the whole population.
@@ -63,6 +65,7 @@ def qini_curve(
     array([0.  , 0.375, 0.5 , 0.375, 0.5 ])
     """
     check_convention(convention, [None, "grf", "sklift", "causalml", "libuplift"], "qini_curve")
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
     ranked, strata = _read_curve(y, score, treatment, sample_weight, control, propensity, response, convention)
     table = ranked.table
     population = table[:, W0] + table[:, W1]
@@ -79,14 +82,15 @@ def qini_curve(
         deviation_curve(table, height)
         height += share * rates(table[-1])
         curve = Curve(share, height)
-    if interval is None:
+    curve = replace(curve, library=library_of(score, y, treatment))
+    if replicates is None:
         return curve
     if convention not in (None, "grf"):
         raise ValueError(
             f"a band is drawn for upturn's own curves: leave convention={convention!r} or the interval out"
         )
     statistic = Statistic(_qini_heights, shares=GRID, scheme="half")
-    return banded(curve, statistic, ranked, strata, check_level(interval), n_bootstrap, random_state, n_jobs)
+    return banded(curve, statistic, ranked, strata, replicates)
 
 
 def toc_curve(
@@ -101,7 +105,7 @@ def toc_curve(
     convention: Convention | None = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Curve:
     r"""The targeting operator characteristic: how much more the effect is in the top share q than on average.
@@ -129,6 +133,7 @@ def toc_curve(
     0.5
     """
     check_convention(convention, [None, "grf", "causalml"], "toc_curve")
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
     ranked, strata = _read_curve(y, score, treatment, sample_weight, control, propensity, response, convention)
     table = ranked.table
     if convention == "causalml":
@@ -150,14 +155,15 @@ def toc_curve(
         height[1:] /= x[1:]
         height[0], height[-1] = height[1], 0.0
         curve = Curve(x, height)
-    if interval is None:
+    curve = replace(curve, library=library_of(score, y, treatment))
+    if replicates is None:
         return curve
     if convention not in (None, "grf"):
         raise ValueError(
             f"a band is drawn for upturn's own curves: leave convention={convention!r} or the interval out"
         )
     statistic = Statistic(_toc_heights, shares=GRID[1:], scheme="half")
-    return banded(curve, statistic, ranked, strata, check_level(interval), n_bootstrap, random_state, n_jobs)
+    return banded(curve, statistic, ranked, strata, replicates)
 
 
 def _read_curve(

@@ -15,18 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Floats, Ints
-from upturn._parallel import run_parallel
 from upturn._target import Target
 from upturn.kernels.areas import fold_ranking, read_arm_shares, read_shares
 from upturn.kernels.resampling import BOOTSTRAP, HALF, draw_replicate
-from upturn.metrics._estimate import SmallSampleWarning, check_replicates, rows_by_stratum, warn_user
+from upturn.metrics._estimate import SmallSampleWarning, rows_by_stratum, warn_user
 from upturn.metrics._ranked import NONE, Judged, Ranked
+from upturn.metrics._replicates import Replicates
 
 Scheme = Literal["bootstrap", "half"]
 
 _NO_SLOT, _NO_COUNT = np.empty(0, np.uint32), np.empty(0, np.uint8)
 FEW_ROWS = 10  # rows of an arm, below which an interval comes with a warning
-_BLOCK = 25  # replicates a thread makes in one go; fixed, so that the result does not depend on the number of threads
 
 
 @dataclass(frozen=True)
@@ -153,13 +152,9 @@ def replicate(
     statistics: Sequence[Statistic],
     models: Sequence[Judged],
     strata: Strata,
-    *,
-    seed: np.uint64,
-    n_bootstrap: int,
-    n_jobs: int | None = None,
+    replicates: Replicates,
 ) -> list[list[Floats]]:
     """``result[model][statistic]``: the statistic on every replicate, first axis, the same replicates for all."""
-    check_replicates(n_bootstrap)
     strata.warn_if_few()
     slots = [[strata.slots(ranked) for ranked in model.rankings] for model in models]
     result: list[list[Any]] = [[None] * len(statistics) for _ in models]
@@ -169,11 +164,11 @@ def replicate(
             continue
         chosen = [statistics[j] for j in mine]
 
-        def block(first: int, code: int = code, chosen: list[Statistic] = chosen) -> Any:
+        def block(numbers: range, code: int = code, chosen: list[Statistic] = chosen) -> Any:
             counts, totals = np.empty(len(strata.rows), np.uint8), np.empty((len(strata.starts) - 1, 2))
             gathered = []
-            for r in range(first, min(first + _BLOCK, n_bootstrap)):
-                draw_replicate(code, seed, r, strata.starts, strata.y, strata.weight, counts, totals)
+            for r in numbers:
+                draw_replicate(code, replicates.seed, r, strata.starts, strata.y, strata.weight, counts, totals)
                 gathered.append(
                     [
                         [
@@ -185,8 +180,7 @@ def replicate(
                 )
             return gathered
 
-        blocks = run_parallel(block, range(0, n_bootstrap, _BLOCK), n_jobs=n_jobs)
-        gathered = [replicate for rows in blocks for replicate in rows]
+        gathered = [replicate for rows in replicates.map(block) for replicate in rows]
         for m, model in enumerate(models):
             for c, j in enumerate(mine):
                 total: Any = 0.0
@@ -206,18 +200,16 @@ def _pick(totals: Floats, ranked: Ranked) -> Floats:
     return np.concatenate((totals[control], totals[arm]))
 
 
-def replicate_means(strata: Strata, *, seed: np.uint64, n_bootstrap: int, n_jobs: int | None = None) -> Floats:
+def replicate_means(strata: Strata, replicates: Replicates) -> Floats:
     """The weighted mean of the strata's values on every bootstrap replicate."""
-    check_replicates(n_bootstrap)
     strata.warn_if_few()
 
-    def block(first: int) -> list[float]:
+    def block(numbers: range) -> list[float]:
         counts, totals, means = np.empty(len(strata.rows), np.uint8), np.empty((len(strata.starts) - 1, 2)), []
-        for r in range(first, min(first + _BLOCK, n_bootstrap)):
-            draw_replicate(BOOTSTRAP, seed, r, strata.starts, strata.y, strata.weight, counts, totals)
+        for r in numbers:
+            draw_replicate(BOOTSTRAP, replicates.seed, r, strata.starts, strata.y, strata.weight, counts, totals)
             weight, value = totals.sum(axis=0)
             means.append(float(value / weight))
         return means
 
-    blocks = run_parallel(block, range(0, n_bootstrap, _BLOCK), n_jobs=n_jobs)
-    return np.array([mean for means in blocks for mean in means])
+    return np.array([mean for means in replicates.map(block) for mean in means])

@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing
 
 from upturn._arrays import Floats
 from upturn._parallel import run_parallel
+from upturn._results import library_of
 from upturn._seeds import make_seed
 from upturn._splitters import RepeatedUpliftSplit, folds_of
 from upturn._target import decode, pack, read_target
@@ -74,7 +75,7 @@ class ModelComparison(Mapping[str, Floats]):
 
     Attributes
     ----------
-    reference : str
+    baseline : str
         The model the others are compared with.
     metric : str
         What was measured.
@@ -83,10 +84,16 @@ class ModelComparison(Mapping[str, Floats]):
     """
 
     def __init__(
-        self, scores: dict[str, Floats], reference: str, metric: str, curves: dict[str, Curve], test_share: float
+        self,
+        scores: dict[str, Floats],
+        baseline: str,
+        metric: str,
+        curves: dict[str, Curve],
+        test_share: float,
+        library: str | None = None,
     ) -> None:
-        self._scores, self.reference, self.metric, self.curves = scores, reference, metric, curves
-        self._ratio = test_share / (1 - test_share)
+        self._scores, self.baseline, self.metric, self.curves = scores, baseline, metric, curves
+        self._library, self._ratio = library, test_share / (1 - test_share)
 
     def __getitem__(self, model: str) -> Floats:
         return self._scores[model]
@@ -98,17 +105,17 @@ class ModelComparison(Mapping[str, Floats]):
         return len(self._scores)
 
     def table(self) -> Table:
-        """One row per model: mean and sd over splits, and the paired difference from the reference.
+        """One row per model: mean and sd over splits, and the paired difference from the baseline.
 
         ``mark`` is ``*`` where the mean difference is larger than one standard deviation of the difference over splits
         and ``**`` where it is larger than two, as in Table 6.4.1 of Zaniewicz (2018), which leaves open whether the standard
         deviation is that of the difference or of the areas. ``wins`` counts the splits on which
-        the model beat the reference. ``p_signed_rank`` is the exact Wilcoxon test over splits. Splits share rows, which
+        the model beat the baseline. ``p_signed_rank`` is the exact Wilcoxon test over splits. Splits share rows, which
         makes it too sure when they overlap; ``p_corrected`` is the t-test corrected for that (Nadeau and Bengio, 2003).
         Splits on which a score is not defined (NaN) are left out, for all models.
         """
         defined = np.isfinite(np.array(list(self.values()))).all(axis=0)
-        base = self[self.reference][defined]
+        base = self[self.baseline][defined]
         columns: dict[str, list[Any]] = {
             name: [] for name in ("model", "mean", "sd", "difference", "mark", "wins", "p_signed_rank", "p_corrected")
         }
@@ -116,7 +123,7 @@ class ModelComparison(Mapping[str, Floats]):
             scores = all_scores[defined]
             d, n = scores - base, len(base)
             mean, sd = float(d.mean()) if n else np.nan, float(d.std(ddof=1)) if n > 1 else np.nan
-            same = model == self.reference
+            same = model == self.baseline
             mark = "" if same or not sd > 0 else "**" if abs(mean) > 2 * sd else "*" if abs(mean) > sd else ""
             t = mean / (sd * np.sqrt(1 / n + self._ratio)) if sd > 0 else np.nan
             row = {
@@ -136,13 +143,14 @@ class ModelComparison(Mapping[str, Floats]):
             notes.append(f"left out: {(~defined).sum()} split(s) on which a score is not defined")
         return Table(
             columns,
-            title=f"{self.metric} over {len(base)} splits, against {self.reference!r}",
+            title=f"{self.metric} over {len(base)} splits, against {self.baseline!r}",
             notes=notes,
             formats=dict.fromkeys(("mean", "sd", "difference", "p_signed_rank", "p_corrected"), _number),
+            library=self._library,
         )
 
     def to_frame(self) -> Any:
-        """The table as a pandas frame."""
+        """The table as a frame of the library X came in."""
         return self.table().to_frame()
 
     def __repr__(self) -> str:
@@ -164,14 +172,14 @@ def compare_models(
     sample_weight: Any = None,
     *,
     cv: Any = None,
-    scoring: str | UpliftScorer = "auuc",
-    reference: str | None = None,
+    metric: str | UpliftScorer = "auuc",
+    baseline: str | None = None,
     resume: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
     random_state: Any = None,
 ) -> ModelComparison:
-    """Fit and judge several models on the same repeated splits.
+    """Fit and score several models on the same repeated splits.
 
     Parameters
     ----------
@@ -182,9 +190,9 @@ def compare_models(
     cv : int or splitter, optional
         By default :class:`RepeatedUpliftSplit` with ten random 80/20 splits; the papers take 128 or 256. A number means that
         many folds of :class:`UpliftKFold`. Any splitter whose ``split(X, y)`` takes a packed target will do.
-    scoring : str or scorer
-        A metric of :func:`uplift_scorer`, or a scorer.
-    reference : str, optional
+    metric : str or scorer
+        A metric of :func:`uplift_scorer` by name, or a scorer, such as one with options.
+    baseline : str, optional
         The model the others are compared with; by default the first.
     resume : path, optional
         A file to which every result is added as it is found, one line of JSON each. Run again after an interruption, what
@@ -222,16 +230,16 @@ def compare_models(
     """
     if not models:
         raise ValueError("models is empty: expected a mapping from names to estimators, as {'forest': UpliftForest()}")
-    reference = next(iter(models)) if reference is None else reference
-    if reference not in models:
-        raise ValueError(f"reference={reference!r} is not among the models {list(models)!r}")
+    baseline = next(iter(models)) if baseline is None else baseline
+    if baseline not in models:
+        raise ValueError(f"baseline={baseline!r} is not among the models {list(models)!r}")
     target = read_target(y, treatment, sample_weight, any_control=True)
     packed = pack(target.y, decode(target.labels, target.arm), target.weight) if treatment is not None else y
     if treatment is None and sample_weight is not None:
         raise ValueError("y is packed: put the weights into it, as pack(y, treatment, sample_weight)")
     cv = RepeatedUpliftSplit(10, random_state=random_state) if cv is None else cv
     splits = folds_of(X, target, cv, make_seed(random_state))
-    scorer = uplift_scorer(scoring) if isinstance(scoring, str) else scoring
+    scorer = uplift_scorer(metric) if isinstance(metric, str) else metric
     journal = Journal(resume, X, target, scorer)
 
     def run(job: tuple[str, int]) -> dict[str, Any]:
@@ -240,7 +248,7 @@ def compare_models(
         known = journal.find(name, models[name], train, test)
         if known is not None:
             return known
-        for part in (train, test):  # before the model would learn, or be judged on, fewer arms than there are
+        for part in (train, test):  # before the model would learn from, or be scored on, fewer arms than there are
             read_target(packed[part], known=(target.control, target.arms))
         model = clone(models[name]).fit(_safe_indexing(X, train), packed[train])
         held_out, y_test = _safe_indexing(X, test), packed[test]
@@ -261,8 +269,7 @@ def compare_models(
         x = np.linspace(0, 1, _GRID)
         for name in models:
             drawn = [Curve(x, np.array(found[name, number]["curve"])) for number in numbers]
-            curves[name] = average_curves(drawn, _GRID, level=0.68 if len(drawn) > 1 else None)
+            curves[name] = average_curves(drawn, _GRID, interval=0.68 if len(drawn) > 1 else None)
     share = float(np.mean([len(test) / (len(train) + len(test)) for train, test in splits]))
-    return ModelComparison(
-        scores, reference, scorer.metric if isinstance(scorer, UpliftScorer) else "score", curves, share
-    )
+    measured = scorer.metric if isinstance(scorer, UpliftScorer) else "score"
+    return ModelComparison(scores, baseline, measured, curves, share, library_of(X))

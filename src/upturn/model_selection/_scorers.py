@@ -12,7 +12,7 @@ from upturn._target import read_target
 from upturn.metrics._compare import check_options
 from upturn.metrics._conventions import check_metric_options
 
-# What a metric judges: the scores of ``predict``, or the labels of ``recommend``.
+# What a metric measures: the scores of ``predict``, or the labels of ``recommend``.
 _SCORES: dict[str, Callable[..., float]] = {
     "auuc": metrics.auuc,
     "qini": metrics.qini,
@@ -49,7 +49,7 @@ class UpliftScorer(_MetadataRequester):  # type: ignore[misc]
         self.metric, self.options = metric, options
 
     def __call__(self, estimator: Any, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> float:
-        """Judge a fitted model on X and y, whose arms must be those of the fit."""
+        """Measure a fitted model on X and y, whose arms must be those of the fit."""
         check_arms(estimator, y, treatment, sample_weight)
         control = self.options.get("control", control_of(estimator))
         options = {**self.options, "control": control, "sample_weight": sample_weight}
@@ -85,7 +85,7 @@ def recommended_by(estimator: Any, X: Any) -> Any:
         return recommended_by(estimator.best_estimator_, X)
     if getattr(estimator, "steps", None):
         return recommended_by(estimator.steps[-1][1], estimator[:-1].transform(X) if len(estimator.steps) > 1 else X)
-    raise TypeError(f"{type(estimator).__name__} has no recommend: this metric judges recommended arms")
+    raise TypeError(f"{type(estimator).__name__} has no recommend: this metric measures recommended arms")
 
 
 def control_of(estimator: Any) -> Any:
@@ -106,8 +106,8 @@ def uplift_scorer(metric: str = "auuc", **options: Any) -> UpliftScorer:
     Parameters
     ----------
     metric : str
-        "auuc", "qini", "autoc", "uplift_at" or "auu", which judge ``predict``, or "expected_response" or "policy_value",
-        which judge ``recommend``.
+        "auuc", "qini", "autoc", "uplift_at" or "auu", which measure ``predict``, or "expected_response" or "policy_value",
+        which measure ``recommend``.
     **options
         Keywords of the metric, such as ``k=0.1`` for "uplift_at" or ``convention="sklift"``; any other is refused at once.
 

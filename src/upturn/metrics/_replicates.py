@@ -1,0 +1,80 @@
+"""Replicates of an experiment: the one object that says how many, under which seed, and what interval they make.
+
+Every public function that resamples makes one at its gate, from ``interval``, ``n_bootstrap``, ``random_state`` and
+``n_jobs``, and hands it down. A replicate is known by its number and the seed alone, so all models, metrics and threads
+see the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy.special import ndtri
+
+from upturn._arrays import Floats
+from upturn._parallel import run_parallel
+from upturn._parameters import INTERVAL, JOBS, NONE, SEED, check, whole
+from upturn._seeds import make_seed
+from upturn.metrics._estimate import Estimate
+
+Result = TypeVar("Result")
+
+_ENOUGH = whole(least=2).named("a whole number of replicates of at least 2; 200 is usual")
+BLOCK = 25  # replicates a thread makes in one go; fixed, so that the result does not depend on the number of threads
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """How often the data are drawn again, and the interval that is made of it.
+
+    Attributes
+    ----------
+    interval : float
+        Confidence level.
+    n : int
+        Number of replicates.
+    seed : uint64
+        What their draws depend on.
+    n_jobs : int or None
+        Threads; the draws do not depend on it.
+    """
+
+    interval: float
+    n: int
+    seed: np.uint64
+    n_jobs: int | None = None
+
+    @classmethod
+    def read(
+        cls, interval: float | None, n_bootstrap: int, random_state: Any, n_jobs: int | None = None
+    ) -> Replicates | None:
+        """What people passed, checked; None where no interval is asked for."""
+        check("n_bootstrap", n_bootstrap, _ENOUGH)
+        check("interval", interval, INTERVAL | NONE)
+        check("random_state", random_state, SEED)
+        check("n_jobs", n_jobs, JOBS)
+        if interval is None:
+            return None
+        return cls(float(interval), int(n_bootstrap), make_seed(random_state), n_jobs)
+
+    @property
+    def z(self) -> float:
+        """Standard errors from the middle of the interval to its end."""
+        return reach_of(self.interval)
+
+    def estimate(self, value: float, samples: Floats) -> Estimate:
+        """A number with its interval, from its value on every replicate."""
+        return Estimate(value, samples, self.interval)
+
+    def map(self, function: Callable[[range], Result]) -> list[Result]:
+        """``function`` of the numbers of the replicates, a block at a time, on threads; results in their order."""
+        blocks = [range(first, min(first + BLOCK, self.n)) for first in range(0, self.n, BLOCK)]
+        return run_parallel(function, blocks, n_jobs=self.n_jobs)
+
+
+def reach_of(interval: float) -> float:
+    """Standard errors from the middle of an interval of some confidence level to its end."""
+    return float(ndtri(0.5 + interval / 2))
