@@ -12,7 +12,7 @@ from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.boosting._coefficients import bound_factor, coefficients
 from upturn.meta import ClassTransformation, TreatedOnly
 from upturn.metrics import auuc
-from upturn.trees import UpliftTree
+from upturn.trees import UpliftForest, UpliftTree
 
 ALGORITHMS = ["adaboost", "balanced", "forgetting"]
 ERROR = st.floats(0.01, 0.99)
@@ -429,3 +429,96 @@ def test_saved_state(model, base, tmp_path):
     loaded = up.load(tmp_path / "model.upturn")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     np.testing.assert_array_equal(loaded.recommend(X), model.recommend(X))
+
+
+# ------------------------------------------------------------------------------------------------ members together
+
+
+def raw_experiment(n=500, n_arms=1, seed=0):
+    import pandas as pd
+
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n, 3)), columns=["a", "b", "c"])
+    X["d"] = rng.choice(["red", "green", "blue", None], n)
+    X.loc[::6, "b"] = np.nan
+    treatment = rng.integers(0, n_arms + 1, n)
+    effect = 0.25 * np.sign(X["a"]) - 0.3 * (X["d"] == "red") * (treatment == n_arms)
+    return X, (rng.random(n) < 0.5 + effect * (treatment > 0)).astype(int), treatment
+
+
+def one_by_one(model, X):
+    """The members' opinions added up as they come, each from its own public prediction."""
+    total, heard = 0.0, 0.0
+    for member, voice in zip(model.estimators_, model._voices(), strict=True):
+        if getattr(model, "average", "vote") == "score":
+            opinion = member.predict(X)
+        else:
+            choice = np.asarray(member.recommend(X))
+            opinion = np.column_stack([choice == arm for arm in model.arms_]).astype(float)
+            opinion = opinion[:, 0] if len(model.arms_) == 1 else opinion
+        total, heard = total + voice * opinion, heard + voice
+    return total / heard
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("n_arms", [1, 2])
+@pytest.mark.parametrize("average", ["score", "vote"])
+def test_trees_walked_together_say_what_they_say_apart(average, n_arms, n_jobs):
+    X, y, treatment = raw_experiment(n_arms=n_arms)
+    model = UpliftBagging(UpliftTree(max_depth=4), n_estimators=9, average=average, random_state=0, n_jobs=n_jobs)
+    model.fit(X, y, treatment)
+    assert any((member.nodes_.category_set >= 0).any() for member in model.estimators_)
+    np.testing.assert_array_equal(model.predict(X), one_by_one(model, X))
+    *_, last = model.staged_predict(X)
+    np.testing.assert_array_equal(model.predict(X), last)
+
+
+@pytest.mark.parametrize("height", [1, 3])
+def test_boosted_trees_walked_together_say_what_they_say_apart(height):
+    X, y, treatment = raw_experiment(2000)
+    model = UpliftBoosting(UpliftTree(max_depth=height), n_estimators=15, random_state=0).fit(X, y, treatment)
+    assert len(model.estimators_) > 3
+    np.testing.assert_array_equal(model.predict(X), one_by_one(model, X))
+    *_, last = model.staged_predict(X)
+    np.testing.assert_array_equal(model.predict(X), last)
+
+
+@pytest.mark.parametrize("average", ["score", "vote"])
+def test_members_of_two_fits_may_be_put_together(average, tmp_path):
+    first, second = (
+        UpliftBagging(n_estimators=4, average=average, random_state=seed).fit(*raw_experiment(seed=seed))
+        for seed in (1, 2)
+    )
+    assert first.estimators_[0].bins_ is not second.estimators_[0].bins_
+    first.estimators_ = first.estimators_[:2] + second.estimators_ + first.estimators_[2:]
+    X, *_ = raw_experiment(seed=3)
+    np.testing.assert_array_equal(first.predict(X), one_by_one(first, X))
+    *_, last = first.staged_predict(X)
+    np.testing.assert_array_equal(first.predict(X), last)
+    first.save(tmp_path / "model.upturn")
+    np.testing.assert_array_equal(up.load(tmp_path / "model.upturn").predict(X), first.predict(X))
+
+
+@pytest.mark.parametrize("ensemble", [UpliftBagging, UpliftBoosting])
+def test_a_file_holds_the_bins_and_the_nodes_once(ensemble, tmp_path):
+    X, y, treatment = experiment(400)
+    base = UpliftTree(max_depth=3, min_samples_arm=1)
+    model = ensemble(base, n_estimators=20, random_state=0).fit(X, y, treatment)
+    forest = UpliftForest(20, max_depth=3, min_samples_arm=1, max_features=None, random_state=0).fit(X, y, treatment)
+    for name, one in (("model", model), ("forest", forest)):
+        one.save(tmp_path / name)
+    assert (tmp_path / "model").stat().st_size < 1.5 * (tmp_path / "forest").stat().st_size
+    loaded = up.load(tmp_path / "model")
+    assert len(loaded.estimators_) == len(model.estimators_) > 5
+    assert all(member.bins_ is loaded.estimators_[0].bins_ for member in loaded.estimators_)
+    for member, again in zip(model.estimators_, loaded.estimators_, strict=True):
+        np.testing.assert_array_equal(member.predict(X), again.predict(X))
+        assert member.export_text() == again.export_text()
+
+
+def test_forests_and_ensembles_can_be_bagged():
+    X, y, treatment = raw_experiment(300)
+    for base in (UpliftForest(3, max_depth=2), UpliftBoosting(n_estimators=4)):
+        for average in ("score", "vote"):
+            model = UpliftBagging(base, n_estimators=3, average=average, random_state=0).fit(X, y, treatment)
+            np.testing.assert_array_equal(model.predict(X), one_by_one(model, X))

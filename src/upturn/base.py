@@ -15,8 +15,8 @@ and, where it has them, ``_predict_response`` (expected outcomes, control first)
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from upturn._table import Schema, conform_table, read_table
 from upturn._target import Label, Outcome, Target, decode, read_target
 from upturn.metrics._areas import mean_area
 
+Opinion = Literal["score", "vote"]  # what members of an ensemble are asked for
 _ROUTED = {"treatment": True, "sample_weight": True}
 
 
@@ -223,8 +224,14 @@ class UpliftEstimator(Gated):
     def _predict(self, X: Floats) -> Floats:
         raise TypeError(f"{type(self).__name__} does not say how to predict")
 
-    # An ensemble fits many members to one experiment that differ only in their weights. A model that can share work
-    # between such fits (trees bin the features once) overrides all three.
+    def _recommend(self, X: Floats) -> Indices:
+        scores = self._predict(X)
+        best = scores.argmax(axis=1)
+        return np.where(scores[np.arange(len(X)), best] > 0, best + 1, 0)
+
+    # As a member of an ensemble, which fits many models to one experiment that differ only in their weights, asks all of
+    # them about the same rows and saves them in one file. A model whose fits can share work overrides what it must: trees
+    # bin the features once, are walked together, and keep one table of nodes.
 
     def _prepare(self, data: Experiment) -> Any:
         """What every fit to these rows shares."""
@@ -234,17 +241,65 @@ class UpliftEstimator(Gated):
         """Fit to prepared rows under other weights."""
         self._fit(prepared.with_weight(weight))
 
-    def _recommend_prepared(self, prepared: Any) -> Indices:
-        """The model's decisions on the prepared rows."""
-        return self._recommend(prepared.X)
+    def _rows_of(self, prepared: Any) -> Any:
+        """The rows of a prepared experiment in the form that ``_prepare_rows`` gives them."""
+        return prepared.X
 
-    def _recommend(self, X: Floats) -> Indices:
-        scores = self._predict(X)
-        best = scores.argmax(axis=1)
-        return np.where(scores[np.arange(len(X)), best] > 0, best + 1, 0)
+    @property
+    def _form(self) -> Any:
+        """What that form depends on: members whose ``_form`` is the same object take the same prepared rows."""
+        return None
+
+    def _prepare_rows(self, X: Floats) -> Any:
+        """Rows to ask members about; ``rows[mask]`` are some of them."""
+        return X
+
+    def _predict_rows(self, rows: Any) -> Floats:
+        """What ``_predict`` says about prepared rows."""
+        return self._predict(rows)
+
+    def _recommend_rows(self, rows: Any) -> Indices:
+        """What ``_recommend`` says about prepared rows."""
+        return self._recommend(rows)
+
+    def _opinion(self, rows: Any, how: Opinion, n_arms: int) -> Floats:
+        """The effects of prepared rows, or the model's votes for their arms; a column per arm."""
+        return self._predict_rows(rows) if how == "score" else votes_for(self._recommend_rows(rows), n_arms)
+
+    def _add_opinions(
+        self,
+        members: Sequence[Any],
+        voices: Sequence[float],
+        X: Floats,
+        how: Opinion,
+        total: Floats,
+        n_jobs: int | None,
+    ) -> None:
+        """Add to ``total``, member after member, their opinions times their voices; this is one of them, of one form."""
+        rows = self._prepare_rows(X)
+        for member, voice in zip(members, voices, strict=True):
+            total += voice * member._opinion(rows, how, total.shape[1])
+
+    def _get_states(self, members: Sequence[Any]) -> Any:
+        """What a saved file must hold of members of one form, this being one of them."""
+        return [member._get_state() for member in members]
+
+    def _set_states(self, states: Any, make: Callable[[], Any]) -> list[Any]:
+        """The members that a file holds, out of empty ones as ``make`` makes them."""
+        members = []
+        for state in states:
+            member = make()
+            member._set_state(state)
+            members.append(member)
+        return members
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.estimator_type = "regressor"
         tags.regressor_tags = RegressorTags()
         return tags
+
+
+def votes_for(arm: NDArray[Any], n_arms: int) -> Floats:
+    """1 in the column of the arm that each row is given, 0 elsewhere; nothing but 0 for control."""
+    return np.asarray(arm[:, None] == np.arange(1, n_arms + 1), dtype=np.float64)

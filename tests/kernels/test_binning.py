@@ -75,6 +75,15 @@ def test_too_many_values_stop_the_search():
     assert distinct_values(X[:255], 0, 255, out) == 255
 
 
+def test_values_that_come_late_are_found():
+    X = np.zeros((200_000, 2))
+    X[150_000, 1], X[199_999, 1], X[1, 1] = 1.0, 2.0, np.nan
+    out = np.empty(255)
+    for kind in (np.float64, np.float32):
+        assert np.sort(out[: distinct_values(X.astype(kind), 1, 255, out)]).tolist() == [0.0, 1.0, 2.0]
+        assert distinct_values(X.astype(kind), 1, 2, out) == 3
+
+
 @given(st.integers(2, 40), st.integers(0, 1000))
 def test_bins_have_about_equal_mass(bins, seed):
     rng = np.random.default_rng(seed)

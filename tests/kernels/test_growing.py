@@ -9,7 +9,7 @@ import naive_trees as naive
 from upturn.kernels import growing
 from upturn.kernels._jit import i8, kernel, u8
 from upturn.kernels.criteria import CRITERIA, CTS, EUCLIDEAN, Rules, divergence_of_rates
-from upturn.kernels.forest import add_values, find_leaves, group_moments, pack_nodes, twin_codes
+from upturn.kernels.forest import add_up, add_up_codes, find_leaves, group_moments, pack_nodes, twin_codes
 from upturn.kernels.hashing import fold
 from upturn.kernels.histogram import CELLS, LAYOUT, Layout, Rows, build, features_a_pass
 
@@ -294,9 +294,21 @@ def test_prediction_walks_the_tree():
     np.testing.assert_array_equal(leaves, one_by_one)  # the way of trees with sets is right for the others too
 
     by_tree = values[expected + starts[:-1]]  # rows, trees, arms
-    out = np.zeros((51, 3))
-    add_values(leaves, values, out)
-    np.testing.assert_allclose(out, by_tree.sum(axis=1))
+    expected = np.full((51, 3), 0.25)
+    for tree in range(len(trees)):
+        expected += by_tree[:, tree]
+    # Numbers 1.0, 2.0, … whose code they are, and levels 0.0, 1.0, … whose code is one more; 0 is missing.
+    as_numbers = np.where(some == 0, np.nan, some - np.array([[0], [1], [0], [1]])).T
+    middles = np.append(np.arange(1.5, 255.5), np.inf)
+    ranges, level_code = np.array([[-1, -1], [0, 255], [-1, -1], [0, 255]]), np.arange(1, 256, dtype=np.int32)
+    bins = (np.tile(middles, (4, 1)), ranges, level_code, np.arange(4))
+    for size in (8, 24, 64):  # blocks end in the middle of eight rows, and of the table
+        out = np.full((51, 3), 0.25)
+        add_up_codes(twin_codes(some).reshape(-1), *arguments, values, size, out)
+        np.testing.assert_array_equal(out, expected)
+        out = np.full((51, 3), 0.25)
+        add_up(np.ascontiguousarray(as_numbers), *bins, *arguments, values, size, out)
+        np.testing.assert_array_equal(out, expected)
 
     effects = (by_tree[:, :, 1:] - by_tree[:, :, :1]).reshape(51, 2, 2, 2)  # rows, groups, trees, effects
     group, mean, between, total = (np.zeros((51, 2)) for _ in range(4))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -51,7 +50,8 @@ class UpliftBagging(Ensemble):
     estimators_ : list
         The members.
     oob_prediction_ : array of shape (n,) or (n, K)
-        For each row of the fit, the average over the members that did not see it; NaN where all of them did.
+        For each row of the fit, the average over the members that did not see it; NaN where all of them did. A saved
+        file does not hold it.
 
     References
     ----------
@@ -124,42 +124,33 @@ class UpliftBagging(Ensemble):
         )
         self.estimators_, self._n_arms = [member for member, _ in fitted], data.n_arms
         total, seen = np.zeros((len(data), data.n_arms)), np.zeros((len(data), 1))
+        rows = base._rows_of(prepared)
         for member, out in fitted:
-            total[out] += self._opinion(member, data.X[out])
+            total[out] += member._opinion(rows[out], self.average, data.n_arms)
             seen[out] += 1
         with np.errstate(invalid="ignore"):
             mean = np.asarray(total / seen)
         self.oob_prediction_ = mean[:, 0] if data.n_arms == 1 else mean
 
-    def _opinion(self, member: UpliftEstimator, X: Floats) -> Floats:
-        return member._predict(X) if self.average == "score" else self._votes(member, X)
-
-    def _votes(self, member: UpliftEstimator, X: Floats) -> Floats:
-        """1 in the column of the arm a member recommends."""
-        return np.asarray(member._recommend(X)[:, None] == np.arange(1, self._n_arms + 1), dtype=np.float64)
-
     def _staged(self, X: Floats) -> Iterator[Floats]:
-        total = np.zeros(1)
-        for m, member in enumerate(self.estimators_, start=1):
-            total = total + self._opinion(member, X)
-            yield total / m
+        return (total / heard for total, heard in self._ask_in_turn(X, self.average))
 
     def _predict(self, X: Floats) -> Floats:
-        return deque(self._staged(X), maxlen=1)[0]
+        total, heard = self._ask(X, self.average)
+        return total / heard
 
     def _recommend(self, X: Floats) -> Indices:
         base = type(self.estimators_[0])
         if self.average == "score" and base._recommend is UpliftEstimator._recommend:
             return super()._recommend(X)
-        votes = np.sum([self._votes(member, X) for member in self.estimators_], axis=0)
-        control = len(self.estimators_) - votes.sum(axis=1, keepdims=True)
+        votes, heard = self._ask(X, "vote")
+        control = heard - votes.sum(axis=1, keepdims=True)
         return np.asarray(np.hstack([control, votes]).argmax(axis=1))
 
     def _get_state(self) -> dict[str, Any]:
-        return {"members": [member._get_state() for member in self.estimators_], "oob": self.oob_prediction_}
+        return {"members": self._get_members()}
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        if not state["members"]:
+        self._set_members(state["members"])
+        if not self.estimators_:
             raise ValueError("bagging without members")
-        self.estimators_, self.oob_prediction_ = self._restore_members(state["members"]), state["oob"]
-        self._n_arms = len(self.arms_)

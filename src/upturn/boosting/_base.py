@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.base import clone
 from upturn._arrays import Floats
 from upturn._table import Schema
 from upturn._target import Label
-from upturn.base import UpliftEstimator
+from upturn.base import Opinion, UpliftEstimator
 from upturn.metrics._areas import mean_area
 from upturn.trees import UpliftTree
 
@@ -24,6 +25,7 @@ class Ensemble(UpliftEstimator):
     estimators_: list[UpliftEstimator]
 
     _height: int  # of the default base
+    _n_arms: int
 
     def _base(self) -> UpliftEstimator:
         base = self.estimator
@@ -46,6 +48,36 @@ class Ensemble(UpliftEstimator):
         matrix, target = self._gate_experiment(X, y, treatment, sample_weight)
         return [mean_area(target, scores) for scores in self._staged(matrix)]
 
+    # ----------------------------------------------------------------------------------------- members together
+
+    def _voices(self) -> list[float]:
+        """How much every member counts."""
+        return [1.0] * len(self.estimators_)
+
+    def _ask(self, X: Floats, how: Opinion) -> tuple[Floats, float]:
+        """Sum of the members' opinions times their voices, a column per arm, and sum of the voices."""
+        total, heard, voices = np.zeros((len(X), self._n_arms)), 0.0, iter(self._voices())
+        for group in self._groups():
+            own = list(islice(voices, len(group)))
+            group[0]._add_opinions(group, own, X, how, total, getattr(self, "n_jobs", None))
+            for voice in own:  # one after the other, as stages do: Python's sum would round otherwise
+                heard += voice
+        return total, heard
+
+    def _ask_in_turn(self, X: Floats, how: Opinion) -> Iterator[tuple[Floats, float]]:
+        """What ``_ask`` gives after 1, 2, … members; a new array each time."""
+        total, heard, voices = np.zeros((len(X), self._n_arms)), 0.0, iter(self._voices())
+        for group in self._groups():
+            rows = group[0]._prepare_rows(X)
+            for member in group:
+                voice = next(voices)
+                total, heard = total + voice * member._opinion(rows, how, self._n_arms), heard + voice
+                yield total, heard
+
+    def _groups(self) -> list[list[UpliftEstimator]]:
+        """The members, in their order, by the form of rows they take: all of one fit take the same."""
+        return [list(group) for _, group in groupby(self.estimators_, key=lambda member: id(member._form))]
+
     def _staged(self, X: Floats) -> Iterator[Floats]:
         """Scores after 1, 2, … members, a column per arm."""
         raise TypeError(f"{type(self).__name__} does not say how its members add up")
@@ -55,14 +87,21 @@ class Ensemble(UpliftEstimator):
         for member in getattr(self, "estimators_", []):
             member._remember(control, arms, schema)
 
-    def _restore_members(self, states: list[Any]) -> list[UpliftEstimator]:
-        members = []
-        for state in states:
-            member: UpliftEstimator = clone(self._base())
+    def _get_members(self) -> list[Any]:
+        """What a saved file must hold of the members."""
+        return [group[0]._get_states(group) for group in self._groups()]
+
+    def _set_members(self, states: list[Any]) -> None:
+        """The members that a file holds."""
+        base = self._base()
+
+        def make() -> UpliftEstimator:
+            member: UpliftEstimator = clone(base)
             member._remember(self.control_, self.arms_, self._schema)
-            member._set_state(state)
-            members.append(member)
-        return members
+            return member
+
+        self.estimators_ = [member for one in states for member in base._set_states(one, make)]
+        self._n_arms = len(self.arms_)
 
 
 def seeded(base: UpliftEstimator, seed: np.uint64, m: int) -> UpliftEstimator:

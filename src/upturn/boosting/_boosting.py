@@ -146,6 +146,7 @@ class UpliftBoosting(Ensemble):
         seed, base = make_seed(self.random_state), clone(self._base())
         base._refuse_without_zero()
         prepared, groups = base._prepare(data), (data.y.astype(np.uint8), data.arm)
+        rows = base._rows_of(prepared)
         weight, total = self._first_weights(data), data.weights.sum()
         members: list[UpliftEstimator] = []
         perfect: tuple[int, UpliftEstimator] | None = None
@@ -156,7 +157,7 @@ class UpliftBoosting(Ensemble):
             member._fit_prepared(
                 prepared, weight * total
             )  # as many rows as there are, or a Laplace correction swamps them
-            decision = (member._recommend_prepared(prepared) == 1).view(np.uint8)
+            decision = (member._recommend_rows(rows) == 1).view(np.uint8)
             tally(weight, decision, *groups, cells)
             right_c, wrong_c, right_t, wrong_t = cells.tolist()
             shares = right_t + wrong_t, right_c + wrong_c
@@ -182,7 +183,7 @@ class UpliftBoosting(Ensemble):
                 UserWarning,
                 stacklevel=3,
             )
-        self.estimators_, self.history_ = members, history
+        self.estimators_, self.history_, self._n_arms = members, history, 1
         self.betas_ = history["beta"][~history["restarted"]].copy()
         if not members:
             usual = self.algorithm == "adaboost" and self.restart == "combined"
@@ -226,19 +227,17 @@ class UpliftBoosting(Ensemble):
 
     # ----------------------------------------------------------------------------------------- predicting
 
+    def _voices(self) -> list[float]:
+        return [float(-np.log(beta)) for beta in self.betas_]
+
     def _staged(self, X: Floats) -> Iterator[Floats]:
-        votes, total = np.zeros((len(X), 1)), 0.0
-        for member, beta in zip(self.estimators_, self.betas_, strict=True):
-            voice = -np.log(beta)
-            votes[:, 0] += voice * (member._recommend(X) == 1)
-            total += voice
-            yield votes / total
+        return (votes / heard for votes, heard in self._ask_in_turn(X, "vote"))
 
     def _predict(self, X: Floats) -> Floats:
-        scores = np.full((len(X), 1), float(self._constant))
-        for stage in self._staged(X):
-            scores = stage
-        return scores
+        if not self.estimators_:
+            return np.full((len(X), 1), float(self._constant))
+        votes, heard = self._ask(X, "vote")
+        return votes / heard
 
     def _recommend(self, X: Floats) -> Indices:
         # Equation (2), ties treat. Votes add up to one half only up to rounding, so half is met with a little slack.
@@ -259,7 +258,7 @@ class UpliftBoosting(Ensemble):
 
     def _get_state(self) -> dict[str, Any]:
         return {
-            "members": [member._get_state() for member in self.estimators_],
+            "members": self._get_members(),
             "history": {name: self.history_[name] for name in _ROUND.names or ()},
             "constant": self._constant,
         }
@@ -273,9 +272,9 @@ class UpliftBoosting(Ensemble):
             history[name] = column
         self.history_, self._constant = history, bool(state["constant"])
         self.betas_ = history["beta"][~history["restarted"]].copy()
-        if not ((self.betas_ > 0) & (self.betas_ < 1)).all() or len(state["members"]) != len(self.betas_):
+        self._set_members(state["members"])
+        if not ((self.betas_ > 0) & (self.betas_ < 1)).all() or len(self.estimators_) != len(self.betas_):
             raise ValueError("the members and their coefficients do not fit together")
-        self.estimators_ = self._restore_members(state["members"])
 
 
 def _balance(weight: Floats, arm: NDArray[np.uint8]) -> Floats:

@@ -17,14 +17,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from upturn.kernels._jit import F8_2, I4, I8, I8_2, U1_2, F8_out, I8_out, U1_out, b1, i8, inner, kernel, void
+from upturn.kernels._jit import F8, F8_2, I4, I8, I8_2, F8_out, I8_out, U1_out, i8, inner, kernel, void
 
-MISSING = 0
 MAX_BINS = 255  # bins of values; with the code for missing they fill a byte
 _SLOTS = 1024  # of the hash set below; four times the most values it ever holds
 _MASK = np.uint64(_SLOTS - 1)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _TOP = np.uint64(54)
+_FIRST_LOOK, _LOOK = 4096, 65_536  # values of a column looked at in one go
 _ROWS = 128  # rows encoded at a time: they stay in the cache, and so do the edges of the feature at hand
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _SHIFTS = tuple(np.uint64(k) for k in (7, 6, 5, 4, 3, 2, 1, 0))
@@ -33,17 +33,23 @@ _SHIFTS = tuple(np.uint64(k) for k in (7, 6, 5, 4, 3, 2, 1, 0))
 def distinct_values(X, column, limit, out):
     """Write the distinct values of a column into ``out`` (unsorted); return how many, or ``limit + 1`` if more.
 
-    Missing values are left out. It stops as soon as there are too many, so a continuous feature costs nothing.
+    Missing values are left out. It stops as soon as there are too many, so a continuous feature costs nothing. Numbers
+    of any type are read a part at a time, as float64.
     """
-    return _distinct_values(X, column, limit, np.full(_SLOTS, -1), out)
+    table, found, start, rows = np.full(_SLOTS, -1), 0, 0, _FIRST_LOOK
+    while start < len(X) and found <= limit:
+        part = X[start : start + rows, column].astype(np.float64)
+        found = _distinct_values(part, limit, table, found, out)
+        start, rows = start + rows, _LOOK
+    return found
 
 
-@kernel(i8, F8_2, i8, i8, I8_out, F8_out)
-def _distinct_values(X, column, limit, table, out):
-    found = 0
+@kernel(i8, F8, i8, I8_out, i8, F8_out)
+def _distinct_values(values, limit, table, found, out):
+    """Add to the ``found`` values of ``out``, which ``table`` knows by their hash, those that are new."""
     last = np.nan
-    for row in range(X.shape[0]):
-        value = X[row, column] + 0.0  # -0.0 and 0.0 are one value
+    for i in range(values.size):
+        value = values[i] + 0.0  # -0.0 and 0.0 are one value
         if value == last or value != value:
             continue
         last = value
@@ -132,6 +138,29 @@ def _numeric_code(x, edges, feature):
     return (position + _ONE) * np.uint64(x == x)
 
 
+@inner
+def encode_rows(X, first, end, edges, level_range, level_code, features, start, row_step, feature_step, out):
+    """What ``encode`` does, of the rows from ``first`` to ``end`` alone; the codes of the first are at ``start``."""
+    begin = first
+    while begin < end:
+        stop = begin + _ROWS if begin + _ROWS < end else end
+        for j in range(features.size):
+            f = np.uint64(features[j])
+            low, high = level_range[f, _ZERO], level_range[f, _ONE]
+            at = np.uint64(start + (begin - first) * row_step + features[j] * feature_step)
+            for row in range(np.uint64(begin), np.uint64(stop)):
+                x = X[row, f]
+                if low >= 0:
+                    code = _level_code(x, low, high, level_code)
+                else:
+                    code = _numeric_code(x, edges, f)
+                out[at] = code
+                if row_step > 1:
+                    out[at + _ONE] = code - _ONE
+                at += np.uint64(row_step)
+        begin = stop
+
+
 @kernel(void, F8_2, F8_2, I8_2, I4, I8, i8, i8, i8, U1_out)
 def encode(X, edges, level_range, level_code, features, start, row_step, feature_step, out):
     """Codes of the listed ``features``: that of ``X[row, f]`` at ``out[start + row * row_step + f * feature_step]``.
@@ -141,25 +170,7 @@ def encode(X, edges, level_range, level_code, features, start, row_step, feature
     ``level_range[f, 0] >= 0`` and reads its levels' codes from ``level_code[level_range[f, 0] : level_range[f, 1]]``. A
     level out of range counts as missing.
     """
-    n = X.shape[0]
-    begin = 0
-    while begin < n:
-        end = begin + _ROWS if begin + _ROWS < n else n
-        for j in range(features.size):
-            f = np.uint64(features[j])
-            first, last = level_range[f, _ZERO], level_range[f, _ONE]
-            at = np.uint64(start + begin * row_step + features[j] * feature_step)
-            for row in range(np.uint64(begin), np.uint64(end)):
-                x = X[row, f]
-                if first >= 0:
-                    code = _level_code(x, first, last, level_code)
-                else:
-                    code = _numeric_code(x, edges, f)
-                out[at] = code
-                if row_step > 1:
-                    out[at + _ONE] = code - _ONE
-                at += np.uint64(row_step)
-        begin = end
+    encode_rows(X, 0, X.shape[0], edges, level_range, level_code, features, start, row_step, feature_step, out)
 
 
 @inner
@@ -167,14 +178,3 @@ def _level_code(x, first, last, level_code):
     if not 0.0 <= x < last - first:  # also where x is missing
         return _ZERO
     return np.uint64(level_code[first + np.int64(x)])
-
-
-@kernel(b1, U1_2, I4)
-def codes_in_range(codes, n_codes):
-    """Tell whether every code of each feature is below that feature's number of codes."""
-    for f in range(codes.shape[0]):
-        limit = n_codes[f]
-        for row in range(codes.shape[1]):
-            if codes[f, row] >= limit:
-                return False
-    return True

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from upturn.kernels._jit import F8_2, I4, U1, U4, U4_2, U8_2, F8_2_out, U4_out, i8, inner, kernel, void
+from upturn.kernels._jit import F8_2, I4, I8, I8_2, U1, U4, U4_2, U8_2, F8_2_out, U4_out, i8, inner, kernel, void
+from upturn.kernels.binning import encode_rows
 
 MOST_FEATURES = 1 << 22
 _LEAF = np.uint64(255)
@@ -60,19 +61,25 @@ def _drop_one(codes, at, root, nodes, set_of, sets):
         node = np.uint64(nodes[node + node + _ONE]) + right
 
 
+@inner
+def _drop(codes, at, width, root, plain, nodes, set_of, sets, leaf, first, n):
+    """Leaves of ``n`` rows in one tree, written from ``leaf[first]`` on; their codes start at ``codes[at]``."""
+    row = _ZERO
+    if plain:
+        while row + _EIGHT <= n:
+            _drop_eight(codes, width, at + row * width, root, nodes, leaf, first + row)
+            row += _EIGHT
+    while row < n:
+        leaf[first + row] = _drop_one(codes, at + row * width, root, nodes, set_of, sets)
+        row += _ONE
+
+
 @kernel(void, U1, i8, U4, U4, U4, I4, U8_2, U4_out)
 def _find_leaves(codes, columns, roots, plain, nodes, set_of, sets, leaf):
     width = np.uint64(columns)
     n = np.uint64(leaf.size // roots.size)
     for tree in range(np.uint64(roots.size)):
-        row = _ZERO
-        if plain[tree]:
-            while row + _EIGHT <= n:
-                _drop_eight(codes, width, row * width, roots[tree], nodes, leaf, tree * n + row)
-                row += _EIGHT
-        while row < n:
-            leaf[tree * n + row] = _drop_one(codes, row * width, roots[tree], nodes, set_of, sets)
-            row += _ONE
+        _drop(codes, _ZERO, width, roots[tree], plain[tree], nodes, set_of, sets, leaf, tree * n, n)
 
 
 def find_leaves(codes, roots, plain, nodes, set_of, sets):
@@ -83,14 +90,43 @@ def find_leaves(codes, roots, plain, nodes, set_of, sets):
     return leaf
 
 
-@kernel(void, U4_2, F8_2, F8_2_out)
-def add_values(leaf, values, out):
-    """Add to each row the values of its leaves, tree after tree."""
-    for tree in range(np.uint64(leaf.shape[0])):
-        for row in range(np.uint64(leaf.shape[1])):
-            at = np.uint64(leaf[tree, row])
-            for k in range(np.uint64(values.shape[1])):
-                out[row, k] += values[at, k]
+@inner
+def _add_values(leaf, n, values, begin, out):
+    """Add the values of ``n`` leaves to the rows from ``begin`` on."""
+    for row in range(n):
+        at = np.uint64(leaf[row])
+        for k in range(np.uint64(values.shape[1])):
+            out[begin + row, k] += values[at, k]
+
+
+@kernel(void, F8_2, F8_2, I8_2, I4, I8, U4, U4, U4, I4, U8_2, F8_2, i8, F8_2_out)
+def add_up(X, edges, level_range, level_code, features, roots, plain, nodes, set_of, sets, values, size, out):
+    """Add to each row of a matrix the values of its leaves, tree after tree; the trees look at ``features`` only.
+
+    Rows are encoded, dropped and added up ``size`` at a time: their codes stay in the cache, and no others exist.
+    """
+    columns = 2 * X.shape[1]
+    codes, leaf = np.empty(size * columns, np.uint8), np.empty(size, np.uint32)
+    for begin in range(0, X.shape[0], size):
+        end = min(begin + size, X.shape[0])
+        n = np.uint64(end - begin)
+        encode_rows(X, begin, end, edges, level_range, level_code, features, 0, columns, 2, codes)
+        for tree in range(np.uint64(roots.size)):
+            _drop(codes, _ZERO, np.uint64(columns), roots[tree], plain[tree], nodes, set_of, sets, leaf, _ZERO, n)
+            _add_values(leaf, n, values, np.uint64(begin), out)
+
+
+@kernel(void, U1, U4, U4, U4, I4, U8_2, F8_2, i8, F8_2_out)
+def add_up_codes(codes, roots, plain, nodes, set_of, sets, values, size, out):
+    """Add to each row the values of its leaves, from codes as ``twin_codes`` lays them out, flat."""
+    width = np.uint64(codes.size // out.shape[0])
+    leaf = np.empty(size, np.uint32)
+    for begin in range(0, out.shape[0], size):
+        n = np.uint64(min(size, out.shape[0] - begin))
+        for tree in range(np.uint64(roots.size)):
+            at = np.uint64(begin) * width
+            _drop(codes, at, width, roots[tree], plain[tree], nodes, set_of, sets, leaf, _ZERO, n)
+            _add_values(leaf, n, values, np.uint64(begin), out)
 
 
 @kernel(void, U4_2, F8_2, i8, i8, F8_2_out, F8_2_out, F8_2_out, F8_2_out)

@@ -161,9 +161,7 @@ class TreeModel(UpliftEstimator):
         return self.nodes_.respond(self.bins_, X, self.n_jobs)
 
     def _predict(self, X: Floats) -> Floats:
-        response = self._predict_response(X)
-        effect: Floats = response[:, 1:] - response[:, :1]
-        return effect
+        return self.nodes_.effects(self.bins_, X, self.n_jobs)
 
     def _recommend(self, X: Floats) -> Indices:
         best: Indices = self._predict_response(X).argmax(axis=1)  # the first of equals: control, then the arms in order

@@ -18,7 +18,7 @@ from upturn.kernels.sampling import EDGES, choose, purpose_key
 Codes = NDArray[np.uint8]
 _SAMPLE = 50_000  # rows whose values decide the edges of a feature with many values
 _KNOWN = 10_000  # values that must be in the sample: of a feature that is mostly missing, all rows are looked at
-_CHUNK = 65_536  # rows encoded by one kernel call
+_CHUNK = 16_384  # rows encoded by one kernel call
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,11 @@ class Bins:
         """Number of features."""
         return len(self.n_codes)
 
+    @property
+    def arrays(self) -> tuple[Floats, Ints, NDArray[np.int32]]:
+        """What encoding reads."""
+        return self.edges, self.level_range, self.level_code
+
     @cached_property
     def categorical(self) -> NDArray[np.uint8]:
         """1 for categorical features."""
@@ -98,18 +103,22 @@ class Bins:
         out = np.empty((self.n_features, len(X)), np.uint8)
 
         def fill(start: int) -> None:
-            part = X[start : start + _CHUNK]
-            flat = out.reshape(-1)
-            encode(part, self.edges, self.level_range, self.level_code, features, start, 1, len(X), flat)
+            part = as_floats(X[start : start + _CHUNK])
+            encode(part, *self.arrays, features, start, 1, len(X), out.reshape(-1))
 
         run_parallel(fill, range(0, len(X), _CHUNK), n_jobs=n_jobs)
         return out
 
-    def encode_rows(self, X: Floats, features: Ints) -> Codes:
-        """Codes of the listed features for prediction, row-major, two columns each; the other columns hold anything."""
-        width = 2 * self.n_features
-        out = np.empty((len(X), width), np.uint8)
-        encode(X, self.edges, self.level_range, self.level_code, features, 0, width, 2, out.reshape(-1))
+    def encode_rows(self, X: Floats, features: Ints | None = None, n_jobs: int | None = None) -> Codes:
+        """Codes of the listed features, or all, for prediction: row-major, two columns each; others hold anything."""
+        width, out = 2 * self.n_features, np.empty((len(X), 2 * self.n_features), np.uint8)
+        listed = np.arange(self.n_features) if features is None else features
+
+        def fill(start: int) -> None:
+            part, flat = as_floats(X[start : start + _CHUNK]), out.reshape(-1)
+            encode(part, *self.arrays, listed, start * width, width, 2, flat)
+
+        run_parallel(fill, range(0, len(X), _CHUNK), n_jobs=n_jobs)
         return out
 
     def levels_of(self, feature: int, chosen: Bools) -> Ints:
@@ -155,6 +164,11 @@ class Bins:
         return cls(*(np.ascontiguousarray(array) for array in (edges, level_range, level_code, n_codes)))
 
 
+def as_floats(X: NDArray[Any]) -> Floats:
+    """Some rows as kernels take them: a float32 matrix is never copied whole."""
+    return np.ascontiguousarray(X, dtype=np.float64)
+
+
 def _sample_rows(n: int) -> Ints | None:
     if n <= _SAMPLE:
         return None
@@ -171,9 +185,9 @@ def _numeric_edges(X: Floats, j: int, weight: Floats | None, sample: Ints | None
     if found <= max_bins:  # one bin a value
         values = np.sort(few[:found])
         return out[: quantile_edges(values, np.ones(found), max_bins, out)].copy()
-    column = X[:, j] + 0.0 if sample is None else X[sample, j] + 0.0
+    column = _values(X, j, sample)
     if sample is not None and np.count_nonzero(column == column) < _KNOWN:
-        sample, column = None, X[:, j] + 0.0
+        sample, column = None, _values(X, j, None)
     if weight is None:
         column.sort()  # missing values come last
         column = column[: np.searchsorted(column, np.inf, side="right")]
@@ -183,6 +197,12 @@ def _numeric_edges(X: Floats, j: int, weight: Floats | None, sample: Ints | None
         order = known[np.argsort(column[known], kind="stable")]
         column, mass = column[order], (weight if sample is None else weight[sample])[order]
     return out[: quantile_edges(column, mass, max_bins, out)].copy()
+
+
+def _values(X: Floats, j: int, sample: Ints | None) -> Floats:
+    """A column, or some rows of it; -0.0 and 0.0 are one value."""
+    column = X[:, j] if sample is None else X[sample, j]
+    return np.add(column, 0.0, dtype=np.float64)
 
 
 def _level_codes(column: Floats, n_levels: int, weight: Floats | None, max_bins: int) -> NDArray[np.int32]:

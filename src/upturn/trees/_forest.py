@@ -177,7 +177,8 @@ class UpliftForest(TreeModel):
             role, _ = soil.roles(plan, seed, tree)
             unseen = np.flatnonzero(soil.unseen(role))
             at = rows[unseen]
-            response[at] += self.nodes_.tree(tree).respond_to_codes(codes[unseen])
+            one = self.nodes_.tree(tree)
+            response[at] += one.add_up_codes(codes[unseen], one.value)
             unseen_by[at] += 1.0
         with np.errstate(invalid="ignore"):
             self.oob_response_ = response / unseen_by[:, None]

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._arrays import Bools, Floats, Indices, Ints
+from upturn._arrays import Bools, Floats, Ints
 from upturn._parallel import run_parallel
-from upturn.kernels.forest import MOST_FEATURES, add_values, find_leaves, group_moments, pack_nodes
-from upturn.trees._bins import Bins, Codes
+from upturn.base import Opinion, votes_for
+from upturn.kernels.forest import MOST_FEATURES, add_up, add_up_codes, find_leaves, group_moments, pack_nodes
+from upturn.trees._bins import Bins, Codes, as_floats
 
 _CODES = 256_000  # bytes of codes at a time, which a core's own cache holds beside a tree's nodes
+_SPAN = 16_384  # rows a thread takes at a time
 _TREES = 16  # trees whose leaves are found before their values are read
 
 
@@ -64,28 +66,27 @@ class Nodes:
     @classmethod
     def join(cls, trees: Sequence[Nodes]) -> Nodes:
         """One table of several."""
-        sizes = [len(tree.feature) for tree in trees]
-        counts = [len(tree.sets) for tree in trees]
+        sizes, counts = [len(tree.feature) for tree in trees], [len(tree.sets) for tree in trees]
         starts, set_starts = np.cumsum([0, *sizes]), np.cumsum([0, *counts])
-        first = [tree.first[:-1] + start for tree, start in zip(trees, starts[:-1], strict=True)]
 
-        def shifted(name: str, by: Ints) -> NDArray[np.int32]:
-            parts = [getattr(tree, name) for tree in trees]
-            return np.concatenate(
-                [np.where(part < 0, -1, part + shift) for part, shift in zip(parts, by[:-1], strict=True)]
-            ).astype(np.int32)
+        def joined(name: str, by: Ints | None = None) -> NDArray[Any]:
+            column = np.concatenate([getattr(tree, name) for tree in trees])
+            if by is None:
+                return column
+            return np.where(column < 0, -1, column + np.repeat(by[:-1], sizes)).astype(np.int32)
 
+        first = np.concatenate([tree.first[:-1] + start for tree, start in zip(trees, starts[:-1], strict=True)])
         return cls(
-            np.concatenate([*first, [starts[-1]]]).astype(np.int64),
-            np.concatenate([tree.feature for tree in trees]),
-            np.concatenate([tree.cut for tree in trees]),
-            shifted("left", starts),
-            shifted("category_set", set_starts),
-            np.concatenate([tree.missing_left for tree in trees]),
-            np.concatenate([tree.gain for tree in trees]),
-            np.concatenate([tree.value for tree in trees]),
-            np.concatenate([tree.weight for tree in trees]),
-            np.concatenate([tree.sets for tree in trees]),
+            np.append(first, starts[-1]),
+            joined("feature"),
+            joined("cut"),
+            joined("left", starts),
+            joined("category_set", set_starts),
+            joined("missing_left"),
+            joined("gain"),
+            joined("value"),
+            joined("weight"),
+            joined("sets"),
         )
 
     def tree(self, number: int) -> Nodes:
@@ -119,7 +120,7 @@ class Nodes:
         return depth
 
     @cached_property
-    def _packed(self) -> tuple[Any, ...]:
+    def _packed(self) -> tuple[Any, Any, Any, Any, Any]:
         """What the kernel walks: roots, which trees have no categorical split, nodes, the sets."""
         is_set = self.category_set >= 0
         nodes = pack_nodes(self.feature, self.cut, self.left, is_set, self.missing_left)
@@ -139,52 +140,69 @@ class Nodes:
             some = slice(first, first + _TREES)
             yield first, find_leaves(codes, roots[some], plain[some], *table)
 
-    def _run(self, function: Callable[[slice, Codes], None], bins: Bins, X: Floats, n_jobs: int | None) -> None:
-        """Call ``function(rows, codes)`` on blocks of rows. Nothing depends on their size: rows have nothing in common."""
-        size = int(np.clip(_CODES // (2 * bins.n_features), 64, 2048)) // 8 * 8
+    def leaves(self, codes: Codes) -> NDArray[np.uint32]:
+        """Leaf of every row in every tree, shape (n_trees, n), from codes for prediction."""
+        leaf: NDArray[np.uint32] = find_leaves(codes, *self._packed)
+        return leaf
 
-        def fill(start: int) -> None:
-            rows = slice(start, start + size)
-            function(rows, bins.encode_rows(X[rows], self.used_features))
+    def _encoded(self, bins: Bins, X: Floats, span: slice) -> Iterator[tuple[slice, Codes]]:
+        """Codes of a span of rows, a block after the other."""
+        size = block_size(bins.n_features)
+        for start in range(span.start, span.stop, size):
+            rows = slice(start, min(start + size, span.stop))
+            yield rows, bins.encode_rows(X[rows], self.used_features)
 
-        run_parallel(fill, range(0, len(X), size), n_jobs=n_jobs)
+    def add_up(self, bins: Bins, X: Floats, values: Floats, out: Floats) -> None:
+        """Add to each row of ``out``, tree after tree, the row of ``values`` (one per node) of its leaf."""
+        size = block_size(bins.n_features)
+        add_up(as_floats(X), *bins.arrays, self.used_features, *self._packed, values, size, out)
+
+    def add_up_codes(self, codes: Codes, values: Floats) -> Floats:
+        """Sum over the trees of the values of each row's leaf, from codes for prediction."""
+        out = np.zeros((len(codes), values.shape[1]))
+        if len(codes):
+            add_up_codes(codes.reshape(-1), *self._packed, values, block_size(codes.shape[1] // 2), out)
+        return out
 
     def respond(self, bins: Bins, X: Floats, n_jobs: int | None = None) -> Floats:
         """Mean over the trees of the responses, control first: shape (n, 1 + K)."""
         out = np.zeros((len(X), self.value.shape[1]))
 
-        def add(rows: slice, codes: Codes) -> None:
-            for _, leaf in self._leaves(codes):
-                add_values(leaf, self.value, out[rows])
+        def fill(rows: slice) -> None:
+            self.add_up(bins, X[rows], self.value, out[rows])
+            out[rows] /= self.n_trees
 
-        self._run(add, bins, X, n_jobs)
-        out /= self.n_trees
+        share_rows(fill, len(X), n_jobs)
         return out
 
-    def respond_to_codes(self, codes: Codes) -> Floats:
-        """The same from codes for prediction."""
-        out = np.zeros((len(codes), self.value.shape[1]))
-        for _, leaf in self._leaves(codes):
-            add_values(leaf, self.value, out)
-        out /= self.n_trees
+    def effects(self, bins: Bins, X: Floats, n_jobs: int | None = None) -> Floats:
+        """The arms' responses less that of control: shape (n, K)."""
+        out = np.empty((len(X), self.value.shape[1] - 1))
+
+        def fill(rows: slice) -> None:
+            response = self.respond(bins, X[rows])
+            np.subtract(response[:, 1:], response[:, :1], out=out[rows])
+
+        share_rows(fill, len(X), n_jobs)
         return out
 
-    def decide_on_codes(self, codes: Codes) -> Indices:
-        """The arm with the largest response, 0 for control, from codes for prediction; of a single tree."""
-        ((_, leaf),) = self._leaves(codes)
-        decisions: Indices = self.value.argmax(axis=1).take(leaf[0])
-        return decisions
+    def opinions(self, how: Opinion) -> Floats:
+        """What every node says: its effects, or 1 for the arm with the largest response; shape (n_nodes, K)."""
+        if how == "score":
+            return self.value[:, 1:] - self.value[:, :1]
+        return votes_for(self.value.argmax(axis=1), self.value.shape[1] - 1)
 
     def apply(self, bins: Bins, X: Floats, n_jobs: int | None = None) -> NDArray[np.int32]:
         """Leaf of every row in every tree, counted from the tree's root: shape (n, n_trees)."""
         out = np.empty((len(X), self.n_trees), np.int32)
 
-        def write(rows: slice, codes: Codes) -> None:
-            for first, leaf in self._leaves(codes):
-                trees = slice(first, first + len(leaf))
-                out[rows, trees] = leaf.T - self.first[trees]
+        def write(span: slice) -> None:
+            for rows, codes in self._encoded(bins, X, span):
+                for first, leaf in self._leaves(codes):
+                    trees = slice(first, first + len(leaf))
+                    out[rows, trees] = leaf.T - self.first[trees]
 
-        self._run(write, bins, X, n_jobs)
+        share_rows(write, len(X), n_jobs)
         return out
 
     def moments(
@@ -194,12 +212,13 @@ class Nodes:
         n_effects = self.value.shape[1] - 1
         mean, between, total = (np.zeros((len(X), n_effects)) for _ in range(3))
 
-        def add(rows: slice, codes: Codes) -> None:
-            group = np.zeros((len(codes), n_effects))
-            for first, leaf in self._leaves(codes):
-                group_moments(leaf, self.value, first, group_size, group, mean[rows], between[rows], total[rows])
+        def add(span: slice) -> None:
+            for rows, codes in self._encoded(bins, X, span):
+                group = np.zeros((len(codes), n_effects))
+                for first, leaf in self._leaves(codes):
+                    group_moments(leaf, self.value, first, group_size, group, mean[rows], between[rows], total[rows])
 
-        self._run(add, bins, X, n_jobs)
+        share_rows(add, len(X), n_jobs)
         n_groups = self.n_trees // group_size
         mean /= n_groups
         return mean, between / n_groups - mean**2, total / (n_groups * group_size) - mean**2
@@ -260,3 +279,14 @@ class Nodes:
         if not sound:
             raise ValueError("the node table has a link or a number out of range")
         return nodes
+
+
+def block_size(n_features: int) -> int:
+    """Rows whose codes are in memory at a time; a multiple of eight."""
+    return int(np.clip(_CODES // (2 * n_features), 64, 2048)) // 8 * 8
+
+
+def share_rows(function: Callable[[slice], None], n: int, n_jobs: int | None) -> None:
+    """Call a function on spans of rows, in threads. No result depends on the spans: rows have nothing in common."""
+    spans = [slice(start, min(start + _SPAN, n)) for start in range(0, n, _SPAN)]
+    run_parallel(function, spans, n_jobs=n_jobs)

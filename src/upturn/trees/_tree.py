@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._arrays import Floats, Indices, Ints
+from upturn._arrays import Ints
 from upturn._experiment import Experiment
 from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn.kernels import sampling
-from upturn.kernels.forest import twin_codes
 from upturn.kernels.sampling import ESTIMATE, GROW, IN, OUT, PRUNE
 from upturn.trees import _export
-from upturn.trees._base import Scale, TreeModel, expect, is_flag, is_number
-from upturn.trees._bins import Codes
+from upturn.trees._base import Scale, expect, is_flag, is_number
 from upturn.trees._growth import Sampling, Soil
+from upturn.trees._member import MemberTree
 from upturn.trees._prune import prune
 
 _VALIDATION = np.uint8(5)
 
 
-@dataclass(frozen=True)
-class _Prepared:
-    """What fits to the same rows under different weights share: the experiment, binned, codes also by row."""
-
-    data: Experiment
-    soil: Soil
-    row_codes: Codes
-    y: Floats
-    scale: Scale
-
-
-class UpliftTree(TreeModel):
+class UpliftTree(MemberTree):
     r"""A tree that splits where treatment and control differ most, or where another arm becomes the best.
 
     With D the divergence of the outcome's distributions in two arms, a split is worth
@@ -199,24 +186,6 @@ class UpliftTree(TreeModel):
             leaf = nodes.apply(soil.bins, data.X[held])[:, 0].astype(np.int64)
             nodes = prune(nodes, leaf, scale.see(data.y[held]), data.arm[held], data.weights[held])
         self._keep(soil, nodes, scale)
-
-    def _prepare(self, data: Experiment) -> _Prepared:
-        some_zero = data.weight is not None and (data.weight == 0.0).any()  # bins are learnt from all rows then
-        soil, scale = self._soil(data.with_weight(None) if some_zero else data)
-        return _Prepared(data, soil, twin_codes(soil.codes), scale.see(data.y), scale)
-
-    def _fit_prepared(self, prepared: _Prepared, weight: Floats) -> None:
-        soil = prepared.soil.reweighted(prepared.y, weight)
-        self._fit_soil(soil, prepared.data.with_weight(weight), prepared.scale)
-
-    def _recommend_prepared(self, prepared: _Prepared) -> Indices:
-        features = self.nodes_.used_features
-        if len(features) != 1:
-            return self.nodes_.decide_on_codes(prepared.row_codes)
-        every = np.zeros((len(prepared.soil.codes), 256), np.uint8)  # a stump decides code by code
-        every[features[0]] = np.arange(256)
-        decisions: Indices = self.nodes_.decide_on_codes(twin_codes(every))
-        return np.asarray(decisions.take(prepared.soil.codes[features[0]]))
 
     def _hold_out(self, soil: Soil, role: NDArray[np.uint8], seed: np.uint64) -> Ints:
         """Take validation rows out of the sample, by arm; at least one row of each arm stays on either side."""
