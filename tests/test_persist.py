@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -15,14 +17,16 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.svm import LinearSVC
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.svm import SVC, LinearSVC
 
 import upturn as up
 from saved import FRAME, LABELS, NUMBERS, SIDE, TABLE, Y, assign, fingerprint, native
 from upturn import ModelFileError, persist
-from upturn.meta import ClassTransformation
+from upturn.boosting import UpliftBagging
+from upturn.meta import ClassTransformation, XLearner
 
 SRC = Path(up.__file__).parent.parent
 
@@ -73,8 +77,16 @@ def test_schema_comes_back(tmp_path, library):
     assert np.array_equal(again.score(X, Y, SIDE), model.score(X, Y, SIDE))
 
 
+def wanted_trust(path):
+    """The types that the error of an untrusting load names."""
+    try:
+        up.load(path)
+    except ModelFileError as error:
+        return re.findall(r"'([\w.]+)'", str(error).split("trusted=")[1])
+    return []
+
+
 def test_predictions_in_a_fresh_process(tmp_path):
-    trusted = ["sklearn.tree._tree.Tree", "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"]
     models = {
         "native": native(),
         "mixed": native((0, "mail")),
@@ -83,8 +95,11 @@ def test_predictions_in_a_fresh_process(tmp_path):
         "forest": ClassTransformation(RandomForestClassifier(5, random_state=0)).fit(FRAME, Y, SIDE),
         "boosting": ClassTransformation(HistGradientBoostingClassifier(max_iter=5)).fit(FRAME, Y, SIDE),
     }
+    trusted = []
     for name, model in models.items():
         model.save(tmp_path / name)
+        trusted += wanted_trust(tmp_path / name)
+    assert "sklearn.tree._tree.Tree" in trusted
     (tmp_path / "table.json").write_text(json.dumps(TABLE))
     script = f"""if True:
         import json, sys
@@ -229,7 +244,6 @@ def test_permission_bits(tmp_path, mask):
 BREAKS = {
     "disk full": (zipfile.ZipFile, "writestr", OSError(28, "No space left on device")),
     "flush": (os, "fsync", OSError(5, "Input/output error")),
-    "mode": (os, "chmod", PermissionError(1, "Operation not permitted")),
     "rename": (os, "replace", PermissionError(13, "Permission denied")),
     "ctrl-c": (os, "fsync", KeyboardInterrupt()),
 }
@@ -253,6 +267,65 @@ def test_a_failing_save_changes_nothing(tmp_path, monkeypatch, where, name, erro
     assert sorted(os.listdir(tmp_path)) == before
     if exists:
         assert (tmp_path / "model").read_bytes() == b"precious"
+
+
+def test_a_save_that_cannot_keep_the_permissions_changes_nothing(tmp_path, monkeypatch):
+    (tmp_path / "model").write_bytes(b"precious")
+    model = native()
+    monkeypatch.setattr(os, "chmod", lambda *_: (_ for _ in ()).throw(PermissionError(1, "Operation not permitted")))
+    with pytest.raises(PermissionError):
+        model.save(tmp_path / "model")
+    monkeypatch.undo()
+    assert os.listdir(tmp_path) == ["model"]
+    assert (tmp_path / "model").read_bytes() == b"precious"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permission bits are a POSIX matter")
+def test_a_private_file_is_private_while_it_is_replaced(tmp_path, monkeypatch):
+    native().save(tmp_path / "model")
+    (tmp_path / "model").chmod(0o600)
+    seen = []
+    monkeypatch.setattr(os, "fsync", lambda handle: seen.append(stat.S_IMODE(os.fstat(handle).st_mode)))
+    native().save(tmp_path / "model")
+    assert seen == [0o600]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links are a POSIX matter")
+def test_saving_through_a_link_replaces_what_it_points_to(tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "there" / "model")
+    native().save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert os.listdir(tmp_path / "there") == ["model"]
+    assert np.array_equal(up.load(tmp_path / "link").predict(FRAME), native().predict(FRAME))
+
+
+def test_what_a_killed_save_left_is_swept_up_later(tmp_path):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    long_ago = time.time() - 7200
+    left = {
+        "gone": (f".model.{dead.pid}-0123abcd.tmp", long_ago, False),
+        "gone, but just now": (f".model.{dead.pid}-1123abcd.tmp", time.time(), True),
+        "alive": (f".model.{os.getpid()}-0123abcd.tmp", long_ago, True),
+        "of another model": (f".model2.{dead.pid}-0123abcd.tmp", long_ago, True),
+        "not ours": (".model.notes-1.tmp", long_ago, True),
+    }
+    for name, when, _ in left.values():
+        (tmp_path / name).write_bytes(b"")
+        os.utime(tmp_path / name, (when, when))
+    native().save(tmp_path / "model")
+    assert sorted(os.listdir(tmp_path)) == sorted(["model", *(name for name, _, stays in left.values() if stays)])
+
+
+def test_threads_and_progress_bars_are_the_readers(tmp_path):
+    model = UpliftBagging(n_estimators=2, n_jobs=2, verbose=1, random_state=0).fit(NUMBERS, Y, SIDE)
+    model.save(tmp_path / "model")
+    again = up.load(tmp_path / "model")
+    assert (again.n_jobs, again.verbose, again.n_estimators) == (None, 0, 2)
+    assert up.load(tmp_path / "model", n_jobs=2).n_jobs == 2
+    with pytest.raises(ValueError, match="n_jobs=0: expected None, a number of threads"):
+        up.load(tmp_path / "model", n_jobs=0)
 
 
 def test_saving_where_there_is_no_folder(tmp_path):
@@ -313,6 +386,24 @@ def test_a_type_that_is_not_trusted_is_refused_and_named(tmp_path):
         up.load(tmp_path / "model", trusted=["another.Type"])
     for trusted in ([name], {name}, name, iter([name])):
         assert np.array_equal(up.load(tmp_path / "model", trusted=trusted).predict(NUMBERS), model.predict(NUMBERS))
+
+
+@pytest.mark.parametrize("base", [SVC(), SGDClassifier(), KNeighborsClassifier()], ids=lambda base: type(base).__name__)
+def test_types_whose_compiled_code_trusts_the_file_need_trust(base, tmp_path):
+    model = ClassTransformation(base, reweight=False).fit(NUMBERS, Y, SIDE)
+    model.save(tmp_path / "model")
+    named = wanted_trust(tmp_path / "model")
+    assert any(type(base).__name__ in name for name in named)
+    again = up.load(tmp_path / "model", trusted=named)
+    assert np.array_equal(again.predict(NUMBERS), model.predict(NUMBERS))
+
+
+def test_all_types_to_trust_are_named_at_once(tmp_path):
+    model = XLearner(RandomForestRegressor(2), KNeighborsRegressor()).fit(NUMBERS, Y, SIDE)
+    model.save(tmp_path / "model")
+    named = wanted_trust(tmp_path / "model")
+    assert {"sklearn.ensemble._forest.RandomForestRegressor", "sklearn.neighbors._kd_tree.KDTree"} <= set(named)
+    up.load(tmp_path / "model", trusted=named)
 
 
 def test_without_skops_the_extra_is_named(tmp_path, monkeypatch):

@@ -14,8 +14,9 @@ and, where it has them, ``_predict_response`` (expected outcomes, control first)
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -34,7 +35,27 @@ from upturn._target import Label, Outcome, Target, decode, read_target
 from upturn.metrics._areas import mean_area
 
 Opinion = Literal["score", "vote"]  # what members of an ensemble are asked for
+# What scikit-learn keeps on an estimator that is neither a parameter nor learnt: its output and its requests.
+_OF_SCIKIT_LEARN = ("_sklearn_", "_metadata_request")
 _ROUTED = {"treatment": True, "sample_weight": True}
+
+
+@contextlib.contextmanager
+def all_or_nothing(model: BaseEstimator) -> Iterator[None]:
+    """A fit from a clean slate: what an earlier one left is put aside, and put back if this one does not end.
+
+    Whatever stops it, an error or Ctrl-C at any line, the model is then exactly as it was before.
+    """
+    before, kept = model.__dict__.copy(), set(model._get_param_names())
+    try:
+        for name in before:
+            if name not in kept and not name.startswith(_OF_SCIKIT_LEARN):
+                del model.__dict__[name]
+        yield
+    except BaseException:
+        model.__dict__.clear()
+        model.__dict__.update(before)
+        raise
 
 
 class Gated(BaseEstimator):  # type: ignore[misc]
@@ -70,18 +91,19 @@ class Gated(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        check_parameters(self)
-        matrix, schema = read_table(X)
-        target = read_target(y, treatment, sample_weight, control=self.control, outcome=self._outcome)
-        data = Experiment(matrix, schema, target)
-        if target.n_arms > 1 and not self._multi_arm:
-            raise ValueError(
-                f"{type(self).__name__} compares one treatment with control, and treatment holds {target.n_arms} arms "
-                f"{target.arms!r} besides control {target.control!r}: keep the rows of one of them, or use a model for several "
-                "arms such as UpliftForest"
-            )
-        self._fit(data)
-        self._remember(target.control, target.arms, schema)
+        with all_or_nothing(self):
+            check_parameters(self)
+            matrix, schema = read_table(X)
+            target = read_target(y, treatment, sample_weight, control=self.control, outcome=self._outcome)
+            data = Experiment(matrix, schema, target)
+            if target.n_arms > 1 and not self._multi_arm:
+                raise ValueError(
+                    f"{type(self).__name__} compares one treatment with control, and treatment holds {target.n_arms} arms "
+                    f"{target.arms!r} besides control {target.control!r}: keep the rows of one of them, or use a model for "
+                    "several arms such as UpliftForest"
+                )
+            self._fit(data)
+            self._remember(target.control, target.arms, schema)
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -183,14 +205,13 @@ class UpliftEstimator(Gated):
         -------
         array of shape (n,), or (n, K) for K arms in the order of ``arms_``
         """
-        scores = self._predict(self._encode(X))
+        scores = _finite(self._predict(self._encode(X)))
         return scores[:, 0] if len(self.arms_) == 1 else scores
 
     @available_if(_estimates_responses)  # type: ignore[untyped-decorator]
     def predict_response(self, X: Any) -> Floats:
         """Expected outcome under control and under every arm: an array of shape (n, 1 + K), control first."""
-        response: Floats = self._predict_response(self._encode(X))
-        return response
+        return _finite(self._predict_response(self._encode(X)))
 
     def recommend(self, X: Any) -> NDArray[Any]:
         """The label each row should get by the model's own rule; the control label where nothing helps."""
@@ -303,3 +324,14 @@ class UpliftEstimator(Gated):
 def votes_for(arm: NDArray[Any], n_arms: int) -> Floats:
     """1 in the column of the arm that each row is given, 0 elsewhere; nothing but 0 for control."""
     return np.asarray(arm[:, None] == np.arange(1, n_arms + 1), dtype=np.float64)
+
+
+def _finite(predicted: Floats) -> Floats:
+    """Predictions, none of them missing or infinite: numbers too large to add, or a base model that went astray, are not hidden."""
+    bad = ~np.isfinite(predicted).all(axis=1)
+    if bad.any():
+        raise ValueError(
+            f"the model has no finite prediction for {int(bad.sum()):,} row(s), the first at row {int(bad.argmax())}: look for "
+            "features or outcomes of absurd size, and at the model inside, if it is one of another library"
+        )
+    return predicted

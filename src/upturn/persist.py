@@ -13,6 +13,8 @@ the state itself are checked, and whatever is wrong ends in a :class:`ModelFileE
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import hashlib
 import importlib
 import io
@@ -20,7 +22,8 @@ import json
 import math
 import os
 import re
-import tempfile
+import secrets
+import time
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -30,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import upturn
+from upturn._parameters import JOBS, check, check_parameters
 
 FORMAT = 1  # raised when the layout changes; every older format stays readable
 
@@ -44,10 +48,39 @@ _HOMES = {
 }
 REGISTRY = {name: home for home, names in _HOMES.items() for name in names}
 
+# Types of other libraries that a file may rebuild without being trusted: plain values and arrays, and estimators that predict
+# by numpy alone. Whatever hands arrays of the file to compiled code that trusts them, such as trees, neighbours and support
+# vectors, is not here.
+_LINEAR = {
+    "_base": ("LinearRegression",),
+    "_bayes": ("ARDRegression", "BayesianRidge"),
+    "_coordinate_descent": ("ElasticNet", "ElasticNetCV", "Lasso", "LassoCV"),
+    "_huber": ("HuberRegressor",),
+    "_least_angle": ("Lars", "LarsCV", "LassoLars", "LassoLarsCV", "LassoLarsIC"),
+    "_logistic": ("LogisticRegression", "LogisticRegressionCV"),
+    "_quantile": ("QuantileRegressor",),
+    "_ridge": ("Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV"),
+}
+_HARMLESS = {
+    *(f"builtins.{name}" for name in ("bool", "dict", "float", "int", "list", "slice", "str", "tuple")),
+    *(f"numpy.{name}" for name in ("bool_", "dtype", "float32", "float64", "int32", "int64", "ndarray")),
+    *(f"sklearn.linear_model.{module}.{name}" for module, names in _LINEAR.items() for name in names),
+    *(
+        f"sklearn.preprocessing._data.{name}"
+        for name in ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler")
+    ),
+    *(f"sklearn.dummy.{name}" for name in ("DummyClassifier", "DummyRegressor")),
+    *(f"sklearn.svm._classes.{name}" for name in ("LinearSVC", "LinearSVR")),
+    "sklearn.impute._base.SimpleImputer",
+    "sklearn.naive_bayes.GaussianNB",
+    "sklearn.pipeline.Pipeline",
+}
+
 _DTYPES = {"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"}
 _MEMBER = re.compile(r"manifest\.json|array-\d{5}\.npy|foreign-\d{5}\.skops")
 _MOST_MEMBERS = 20_000
 _LARGEST_MANIFEST = 64 * 2**20
+_LONG_AGO = 3600.0  # seconds after which a temporary file of a dead process is rubbish
 # The start of a .npy member as numpy writes it: version 1.0, C order, at most four dimensions. It is matched, not parsed.
 _HEADER = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '([|<][a-z]\d)', 'fortran_order': False, "
@@ -66,11 +99,15 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     tree = writer.encode(model)
     manifest = {"format": FORMAT, "upturn": upturn.__version__, "model": tree, "members": writer.digests()}
     members = {"manifest.json": json.dumps(manifest, allow_nan=False).encode(), **writer.members}
-    path = Path(path)
+    path = Path(path).resolve()  # through a link, the file it points to is replaced
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot save to {path}: there is no folder {path.parent}; make it first")
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    _sweep(path)
+    # Made with the permissions of any new file, to which the system applies the umask, or with those of the file it replaces.
+    mode = path.stat().st_mode & 0o777 if path.exists() else None
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+    handle = os.open(temporary, flags, 0o666 if mode is None else mode)
     try:
         with os.fdopen(handle, "wb") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
@@ -78,14 +115,34 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
                     archive.writestr(zipfile.ZipInfo(name), content)  # a fixed date: the same model, the same bytes
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, mode)
+        if mode is not None:
+            os.chmod(temporary, mode)
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
-def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
+def _sweep(path: Path) -> None:
+    """Remove what saves to this path left behind when they were killed: their process is gone, and it was long ago."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*-*.tmp"):
+        process = left.name.removeprefix(f".{path.name}.").partition("-")[0]
+        with contextlib.suppress(OSError):  # another save may be sweeping too
+            if process.isdecimal() and time.time() - left.stat().st_mtime > _LONG_AGO and not _alive(int(process)):
+                left.unlink()
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)  # asks whether it is there, and sends nothing
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
+def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = (), n_jobs: int | None = None) -> Any:
     """Read a model written by ``model.save(path)``.
 
     Parameters
@@ -94,7 +151,9 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
         The file.
     trusted : iterable of str
         Types of other libraries that the file may rebuild, such as the base estimator of a meta-learner. A file that
-        needs a type which is neither known to be harmless nor listed here is refused, and the error names the type.
+        needs a type which is neither known to be harmless nor listed here is refused, and the error names all of them.
+    n_jobs : int, optional
+        Threads of the model. What the file says of threads and of progress bars is passed over: they are the reader's.
 
     Returns
     -------
@@ -105,6 +164,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     ModelFileError
         If the file is damaged, hostile, of an unknown class, or written by a newer format.
     """
+    check("n_jobs", n_jobs, JOBS)
     name, types = os.fspath(path), (trusted,) if isinstance(trusted, str) else tuple(trusted)
     with open(name, "rb") as file:  # a file that is not there, or may not be read, is the system's own error
         try:
@@ -115,7 +175,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
         except Exception as error:  # damage can make zipfile raise nearly anything
             raise ModelFileError(f"{name} is not a model file, or it is damaged: {error}") from error
     try:
-        return _Reader(members, types).model()
+        return _Reader(members, types, n_jobs).model()
     except ModelFileError as error:
         raise ModelFileError(f"{name}: {error}") from error.__cause__
     except ImportError:  # skops is not installed
@@ -123,12 +183,6 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     except Exception as error:
         detail = f"{type(error).__name__}: {str(error)[:300]}"
         raise ModelFileError(f"{name} does not hold a sound model ({detail})") from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 # --------------------------------------------------------------------------------------------- writing
@@ -164,6 +218,7 @@ class _Writer:
             return {"$tuple": [self.encode(item) for item in value]}
         if hasattr(value, "_dump"):
             _registered(value)
+            check_parameters(value)  # what could not be loaded is not saved
             params = {name: self._param(name, item) for name, item in value.get_params(deep=False).items()}
             return {"$model": type(value).__name__, "params": params, "state": self.encode(value._dump())}
         if hasattr(value, "get_params"):
@@ -249,8 +304,8 @@ def _check_sizes(infos: list[zipfile.ZipInfo], size: int) -> None:
 class _Reader:
     """Turns the members of a file back into the tree of values they were made from."""
 
-    def __init__(self, members: dict[str, bytes], trusted: tuple[str, ...]) -> None:
-        self._members, self._trusted = members, trusted
+    def __init__(self, members: dict[str, bytes], trusted: tuple[str, ...], n_jobs: int | None = None) -> None:
+        self._members, self._trusted, self._n_jobs = members, trusted, n_jobs
 
     def model(self) -> Any:
         manifest = json.loads(self._members.pop("manifest.json"), parse_constant=_no_constant)
@@ -268,6 +323,7 @@ class _Reader:
             raise ModelFileError(f"damaged or exchanged members: {', '.join(map(repr, wrong[:5]))}")
         if not isinstance(manifest["model"], dict) or "$model" not in manifest["model"]:
             raise ModelFileError("the manifest holds no model")
+        self._refuse_untrusted()
         model = self.decode(manifest["model"])
         if self._members:
             raise ModelFileError(f"{len(self._members)} member(s) belong to nothing")
@@ -308,7 +364,9 @@ class _Reader:
         params = self.decode(node["params"])
         if not isinstance(params, dict) or set(params) - set(cls._get_param_names()):
             raise ModelFileError(f"{name} does not take these parameters")
-        model = cls(**params)
+        ours = {"n_jobs": self._n_jobs, "verbose": 0}
+        model = cls(**{key: ours.get(key, value) for key, value in params.items()})
+        check_parameters(model)
         model._restore(self.decode(node["state"]))
         return model
 
@@ -329,24 +387,56 @@ class _Reader:
         array = np.frombuffer(content, dtype=dtype, offset=head.end()) if math.prod(shape) else np.empty(0, dtype)
         return array.reshape(shape).astype(dtype.newbyteorder("="))
 
+    def _refuse_untrusted(self) -> None:
+        """Name all types of other libraries that are neither harmless nor trusted, before any of them is rebuilt."""
+        refused: set[str] = set()
+        for name in self._members:
+            if name.startswith("foreign-"):
+                refused |= _foreign_types(self._members[name]) - _HARMLESS - set(self._trusted)
+        if refused:
+            raise ModelFileError(
+                f"it wants to rebuild types that are not known to be harmless: {', '.join(sorted(refused))}; if you trust whoever "
+                f"made the file, pass upturn.load(path, trusted={sorted(refused)!r})"
+            )
+
     def _foreign(self, name: str) -> Any:
-        skops, content = _skops("an estimator of another library"), self._take(name)
-        try:
-            with zipfile.ZipFile(io.BytesIO(content)) as archive:
-                _check_sizes(archive.infolist(), len(content))
-            unknown = skops.get_untrusted_types(data=content)
-            refused = sorted(set(unknown) - set(self._trusted))
-            if not refused:
-                return skops.loads(content, trusted=unknown)
-        except ModelFileError:
-            raise
-        except Exception as error:
-            detail = f"{type(error).__name__}: {str(error)[:300]}"
-            raise ModelFileError(f"the estimator of another library in it cannot be rebuilt ({detail})") from error
-        raise ModelFileError(
-            f"it wants to rebuild types that are not known to be harmless: {', '.join(refused)}; if you trust whoever made "
-            f"the file, pass upturn.load(path, trusted={refused!r})"
-        )
+        content, skops = self._take(name), _skops("an estimator of another library")
+        return _rebuilding(lambda: skops.loads(content, trusted=sorted(skops.get_untrusted_types(data=content))))
+
+
+def _rebuilding(step: Callable[[], Any]) -> Any:
+    """Whatever goes wrong while a file of skops is read is the file's fault."""
+    try:
+        return step()
+    except ModelFileError:
+        raise
+    except Exception as error:
+        detail = f"{type(error).__name__}: {str(error)[:300]}"
+        raise ModelFileError(f"the estimator of another library in it cannot be rebuilt ({detail})") from error
+
+
+def _foreign_types(content: bytes) -> set[str]:
+    """Every type that a file of skops would rebuild, and those that skops itself does not know."""
+    skops = _skops("an estimator of another library")
+
+    def look() -> set[str]:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            _check_sizes(archive.infolist(), len(content))
+            schema = json.loads(archive.read("schema.json"))
+        return _types_in(schema) | set(skops.get_untrusted_types(data=content))
+
+    found: set[str] = _rebuilding(look)
+    return found
+
+
+def _types_in(schema: Any) -> set[str]:
+    """Every type a skops file would rebuild."""
+    if isinstance(schema, list):
+        return set().union(*map(_types_in, schema))
+    if not isinstance(schema, dict):
+        return set()
+    own = {f"{schema.get('__module__')}.{schema['__class__']}"} if "__class__" in schema else set()
+    return own.union(*map(_types_in, schema.values()))
 
 
 def _no_constant(text: str) -> Any:
