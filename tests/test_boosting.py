@@ -314,6 +314,20 @@ def test_bad_parameters(change, error, message):
         UpliftBoosting(**change).fit(X, y, treatment)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"average": "median"}, "average='median': expected 'score' or 'vote'"),
+        ({"n_estimators": True}, "n_estimators=True: expected a whole number of at least 1"),
+        ({"n_jobs": 0}, "n_jobs=0: expected None, a number of threads"),
+        ({"estimator": UpliftBoosting(restart="never")}, "restart='never': expected 'combined' or 'strict'"),
+    ],
+)
+def test_bad_parameters_of_bagging_and_of_its_base(change, message):
+    with pytest.raises(ValueError, match=message):
+        UpliftBagging(**change).fit(*experiment(50))
+
+
 def test_refusals_say_what_to_use_instead():
     X, y, treatment = experiment(60)
     with pytest.raises(ValueError, match=r"3 distinct values.*UpliftForest"):
@@ -522,3 +536,25 @@ def test_forests_and_ensembles_can_be_bagged():
         for average in ("score", "vote"):
             model = UpliftBagging(base, n_estimators=3, average=average, random_state=0).fit(X, y, treatment)
             np.testing.assert_array_equal(model.predict(X), one_by_one(model, X))
+
+
+def test_importances_are_the_members_mean():
+    X, y, treatment = experiment(1500)
+    bag = UpliftBagging(n_estimators=5, random_state=0).fit(X, y, treatment)
+    apart = np.array([member.feature_importances_ for member in bag.estimators_])
+    np.testing.assert_allclose(bag.feature_importances_, apart.mean(axis=0), rtol=1e-12)
+    boosted = UpliftBoosting(UpliftTree(max_depth=3), n_estimators=9, random_state=0).fit(X, y, treatment)
+    apart = np.array([member.feature_importances_ for member in boosted.estimators_])
+    voices = np.log(1 / boosted.betas_)
+    assert np.ptp(voices) > 0
+    np.testing.assert_allclose(boosted.feature_importances_, voices @ apart / voices.sum(), rtol=1e-12)
+    assert bag.feature_importances_.argmax() == 0
+
+
+def test_importances_of_an_empty_ensemble_and_of_members_without_any():
+    X, y, treatment = experiment()
+    with pytest.warns(UserWarning, match="the ensemble is empty"):
+        empty = UpliftBoosting(Fixed(1.0), n_estimators=3, random_state=0).fit(X, y, treatment)
+    assert empty.feature_importances_.tolist() == [0.0, 0.0, 0.0]
+    assert not hasattr(UpliftBagging(), "feature_importances_")
+    assert not hasattr(UpliftBagging(Fixed(1.0), n_estimators=2).fit(X, y, treatment), "feature_importances_")

@@ -16,6 +16,7 @@ from upturn._nuisance._crossfit import crossfit_responses, make_folds, rows_that
 from upturn._nuisance._logistic import Logistic
 from upturn._nuisance._member import Member, check_classifier, fit_effect, fit_response
 from upturn._nuisance._propensity import (
+    CLIP,
     Propensity,
     PropensitySpec,
     clip_chances,
@@ -25,6 +26,7 @@ from upturn._nuisance._propensity import (
 )
 
 __all__ = [
+    "CLIP",
     "Logistic",
     "Member",
     "Propensity",

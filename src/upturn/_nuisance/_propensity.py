@@ -16,10 +16,12 @@ from upturn._experiment import Experiment
 from upturn._nuisance._crossfit import crossfit
 from upturn._nuisance._logistic import Logistic
 from upturn._nuisance._member import _fit_foreign
+from upturn._parameters import check, number
 from upturn._propensity import read_chances, shares_of, with_control
 from upturn._table import Schema
 
 PropensitySpec = Any  # "shares", "logistic", a classifier, a number, numbers or column names; see fit_propensity
+CLIP = number(least=0, below=0.5).named("a number from 0 (no clipping) to below 0.5, such as 0.01")
 
 
 @dataclass(frozen=True)
@@ -164,8 +166,7 @@ def clip_propensity(propensity: Floats, clip: float, model: str) -> Floats:
 
 def clip_chances(propensity: Floats, clip: float) -> tuple[Floats, int]:
     """Probabilities within ``clip`` … 1 - ``clip``, and how many rows had others; 0 leaves them alone."""
-    if not isinstance(clip, int | float) or isinstance(clip, bool) or not 0 <= clip < 0.5:
-        raise ValueError(f"clip={clip!r}: expected a number from 0 (no clipping) to below 0.5, such as 0.01")
+    check("clip", clip, CLIP)
     if clip == 0:
         return propensity, 0
     outside = ((propensity < clip) | (propensity > 1 - clip)).any(axis=1)
@@ -200,4 +201,12 @@ def _find_columns(names: list[str], data: Experiment) -> Ints:
     return columns
 
 
-__all__ = ["Propensity", "PropensitySpec", "clip_chances", "clip_propensity", "crossfit_propensity", "fit_propensity"]
+__all__ = [
+    "CLIP",
+    "Propensity",
+    "PropensitySpec",
+    "clip_chances",
+    "clip_propensity",
+    "crossfit_propensity",
+    "fit_propensity",
+]

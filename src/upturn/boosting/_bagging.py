@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -11,10 +11,11 @@ from sklearn.base import clone
 from upturn._arrays import Bools, Floats, Indices
 from upturn._experiment import Experiment
 from upturn._parallel import run_parallel
+from upturn._parameters import ELSEWHERE, JOBS, LABEL, SEED, VERBOSE, Rule, one_of, whole
 from upturn._seeds import make_seed
 from upturn._target import Label, Outcome
 from upturn.base import UpliftEstimator
-from upturn.boosting._base import Ensemble, check_count, seeded
+from upturn.boosting._base import Ensemble, seeded
 from upturn.kernels.resampling import resample
 from upturn.metrics._estimate import rows_by_stratum
 
@@ -49,6 +50,8 @@ class UpliftBagging(Ensemble):
     ----------
     estimators_ : list
         The members.
+    feature_importances_ : array of shape (p,)
+        The mean of the members' importances; only if these have some.
     oob_prediction_ : array of shape (n,) or (n, K)
         For each row of the fit, the average over the members that did not see it; NaN where all of them did. A saved
         file does not hold it.
@@ -70,6 +73,15 @@ class UpliftBagging(Ensemble):
     """
 
     _height = 3
+    _parameters: ClassVar[Mapping[str, Rule]] = {
+        "estimator": ELSEWHERE,
+        "n_estimators": whole(least=1),
+        "average": one_of("score", "vote"),
+        "random_state": SEED,
+        "n_jobs": JOBS,
+        "verbose": VERBOSE,
+        "control": LABEL,
+    }
 
     def __init__(
         self,
@@ -103,9 +115,6 @@ class UpliftBagging(Ensemble):
         return self._base()._multi_arm
 
     def _fit(self, data: Experiment) -> None:
-        check_count(self.n_estimators)
-        if self.average not in ("score", "vote"):
-            raise ValueError(f"average={self.average!r}: expected 'score' or 'vote'")
         seed, base = make_seed(self.random_state), clone(self._base())
         if self.average == "vote":
             base._refuse_without_zero()

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Floats
 from upturn._table import Schema
@@ -47,6 +48,15 @@ class Ensemble(UpliftEstimator):
         """What ``score``, the AUUC, gives after 1, 2, … members."""
         matrix, target = self._gate_experiment(X, y, treatment, sample_weight)
         return [mean_area(target, scores) for scores in self._staged(matrix)]
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Mean of the members' importances, weighted as their opinions are; there is none if they have none."""
+        check_is_fitted(self)
+        if not self.estimators_:
+            return np.zeros(self.n_features_in_)
+        members: list[Any] = self.estimators_
+        return np.average([member.feature_importances_ for member in members], axis=0, weights=self._voices())
 
     # ----------------------------------------------------------------------------------------- members together
 
@@ -112,9 +122,3 @@ def seeded(base: UpliftEstimator, seed: np.uint64, m: int) -> UpliftEstimator:
     if hasattr(member, "random_state"):
         member.random_state = own
     return member
-
-
-def check_count(n_estimators: Any) -> None:
-    """Refuse a number of members that is none."""
-    if isinstance(n_estimators, bool) or not isinstance(n_estimators, int | np.integer) or n_estimators < 1:
-        raise ValueError(f"n_estimators={n_estimators!r}: expected a whole number of at least 1")

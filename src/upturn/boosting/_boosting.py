@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,11 @@ from sklearn.base import clone
 from upturn._arrays import Floats, Indices
 from upturn._experiment import Experiment
 from upturn._parallel import progress
+from upturn._parameters import ELSEWHERE, LABEL, SEED, VERBOSE, Rule, one_of, whole
 from upturn._seeds import make_seed
 from upturn._target import Label, Outcome
 from upturn.base import UpliftEstimator
-from upturn.boosting._base import Ensemble, check_count, seeded
+from upturn.boosting._base import Ensemble, seeded
 from upturn.boosting._coefficients import Algorithm, bound_factor, coefficients
 from upturn.kernels.boosting import reweigh, tally
 from upturn.kernels.hashing import RESTART, exponentials
@@ -87,6 +88,8 @@ class UpliftBoosting(Ensemble):
     ----------
     estimators_ : list
         The members.
+    feature_importances_ : array of shape (p,)
+        The mean, weighted by their voices :math:`-\log \beta_m`, of the members' importances; only if these have some.
     betas_ : array
         Their :math:`\beta_m`.
     history_ : structured array, a row per round
@@ -119,6 +122,15 @@ class UpliftBoosting(Ensemble):
     _outcome: Outcome = "binary"
     _multi_arm = False
     _height = 1
+    _parameters: ClassVar[Mapping[str, Rule]] = {
+        "estimator": ELSEWHERE,
+        "algorithm": one_of("adaboost", "balanced", "forgetting"),
+        "n_estimators": whole(least=1),
+        "restart": one_of("combined", "strict"),
+        "random_state": SEED,
+        "verbose": VERBOSE,
+        "control": LABEL,
+    }
 
     def __init__(
         self,
@@ -142,7 +154,6 @@ class UpliftBoosting(Ensemble):
     # ----------------------------------------------------------------------------------------- fitting
 
     def _fit(self, data: Experiment) -> None:
-        self._check_parameters()
         seed, base = make_seed(self.random_state), clone(self._base())
         base._refuse_without_zero()
         prepared, groups = base._prepare(data), (data.y.astype(np.uint8), data.arm)
@@ -195,15 +206,8 @@ class UpliftBoosting(Ensemble):
                 UserWarning,
                 stacklevel=3,
             )
-        means = np.bincount(data.arm, data.weights * data.y) / np.bincount(data.arm, data.weights)
+        means = np.bincount(data.arm, data.weights * data.y) / data.target.totals
         self._constant = bool(means[1] > means[0])
-
-    def _check_parameters(self) -> None:
-        if self.algorithm not in ("adaboost", "balanced", "forgetting"):
-            raise ValueError(f"algorithm={self.algorithm!r}: expected 'adaboost', 'balanced' or 'forgetting'")
-        if self.restart not in ("combined", "strict"):
-            raise ValueError(f"restart={self.restart!r}: expected 'combined' or 'strict'")
-        check_count(self.n_estimators)
 
     def _first_weights(self, data: Experiment) -> Floats:
         return data.weights.copy() if self.algorithm == "adaboost" else _balance(data.weights, data.arm)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
-from upturn._arrays import Floats, Indices
-from upturn._experiment import Experiment
+from upturn._arrays import Floats
 from upturn._nuisance import Member
 from upturn._table import Schema
 from upturn.base import UpliftEstimator
@@ -48,13 +46,3 @@ def effect_base(effect_estimator: Any, estimator: Any) -> Any:
     if effect_estimator is None and hasattr(estimator, "fit") and is_regressor(estimator):
         return estimator
     return effect_estimator
-
-
-def pair(data: Experiment, code: int) -> Indices:
-    """The rows of control and of one arm."""
-    return np.flatnonzero((data.arm == 0) | (data.arm == code))
-
-
-def part(weight: Floats | None, rows: NDArray[Any]) -> Floats | None:
-    """The weights of some rows, if there are weights."""
-    return None if weight is None else weight[rows]

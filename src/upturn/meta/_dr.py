@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
 from upturn._arrays import Floats
 from upturn._experiment import Experiment
 from upturn._nuisance import (
+    CLIP,
     PropensitySpec,
     clip_propensity,
     crossfit_propensity,
@@ -19,6 +21,7 @@ from upturn._nuisance import (
     seed_of,
 )
 from upturn._parallel import run_parallel
+from upturn._parameters import ELSEWHERE, JOBS, LABEL, SEED, Rule
 from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn.meta._base import MetaLearner, effect_base
@@ -78,6 +81,17 @@ class DRLearner(MetaLearner):
     >>> DRLearner(LinearRegression(), random_state=0).fit(X, y, treatment).predict([[5.0]]).round(6)
     array([6.])
     """
+
+    _parameters: ClassVar[Mapping[str, Rule]] = {
+        "estimator": ELSEWHERE,
+        "effect_estimator": ELSEWHERE,
+        "propensity": ELSEWHERE,
+        "clip": CLIP,
+        "cv": ELSEWHERE,
+        "n_jobs": JOBS,
+        "random_state": SEED,
+        "control": LABEL,
+    }
 
     def __init__(
         self,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from upturn._arrays import Floats
 from upturn._experiment import Experiment
 from upturn._nuisance import (
+    CLIP,
     Member,
     PropensitySpec,
     clip_propensity,
@@ -18,9 +20,10 @@ from upturn._nuisance import (
     seed_of,
 )
 from upturn._parallel import run_parallel
+from upturn._parameters import ELSEWHERE, JOBS, LABEL, SEED, Rule
 from upturn._seeds import make_seed
 from upturn._target import Label
-from upturn.meta._base import MetaLearner, effect_base, pair
+from upturn.meta._base import MetaLearner, effect_base
 
 
 class RLearner(MetaLearner):
@@ -72,6 +75,17 @@ class RLearner(MetaLearner):
     array([2.])
     """
 
+    _parameters: ClassVar[Mapping[str, Rule]] = {
+        "estimator": ELSEWHERE,
+        "effect_estimator": ELSEWHERE,
+        "propensity": ELSEWHERE,
+        "clip": CLIP,
+        "cv": ELSEWHERE,
+        "n_jobs": JOBS,
+        "random_state": SEED,
+        "control": LABEL,
+    }
+
     def __init__(
         self,
         estimator: Any = None,
@@ -103,7 +117,7 @@ class RLearner(MetaLearner):
         means = crossfit_responses(self.estimator, data, pairs, folds, seed, self.n_jobs)
 
         def one(k: int) -> Member:
-            rows = pair(data, k + 1)
+            rows = data.target.pair(k + 1)
             among_pair = chance[rows, k + 1] / (chance[rows, k + 1] + chance[rows, 0])
             treatment = (data.arm[rows] == k + 1) - among_pair
             outcome = data.y[rows] - means[rows, k]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from upturn._arrays import Floats
 from upturn._encode import LinearEncoder
 from upturn._experiment import Experiment
 from upturn._nuisance import fit_response, seed_of
+from upturn._parameters import ELSEWHERE, FLAG, LABEL, SEED, Rule
 from upturn._seeds import make_seed
 from upturn._table import Schema
 from upturn._target import Label
@@ -54,6 +56,13 @@ class SLearner(MetaLearner):
     >>> SLearner(LinearRegression(), interactions=True).fit(X, y, treatment).predict([[5.0]]).round(6)
     array([6.])
     """
+
+    _parameters: ClassVar[Mapping[str, Rule]] = {
+        "estimator": ELSEWHERE,
+        "interactions": FLAG,
+        "random_state": SEED,
+        "control": LABEL,
+    }
 
     def __init__(
         self,

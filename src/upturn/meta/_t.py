@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from upturn._arrays import Floats
 from upturn._experiment import Experiment
 from upturn._nuisance import Member, fit_response, seed_of
 from upturn._parallel import run_parallel
+from upturn._parameters import ELSEWHERE, JOBS, LABEL, SEED, Rule
 from upturn._seeds import make_seed
 from upturn._target import Label
-from upturn.meta._base import MetaLearner, part
+from upturn.meta._base import MetaLearner
 
 
 class TLearner(MetaLearner):
@@ -68,6 +70,13 @@ class TLearner(MetaLearner):
     (array([6.]), array([[ 5., 11.]]))
     """
 
+    _parameters: ClassVar[Mapping[str, Rule]] = {
+        "estimator": ELSEWHERE,
+        "n_jobs": JOBS,
+        "random_state": SEED,
+        "control": LABEL,
+    }
+
     def __init__(
         self,
         estimator: Any = None,
@@ -85,10 +94,8 @@ class TLearner(MetaLearner):
         seed = make_seed(self.random_state)
 
         def one(code: int) -> Member:
-            rows, own = data.arm == code, seed_of(seed, code)
-            return fit_response(
-                self.estimator, data.X[rows], data.y[rows], part(data.weight, rows), data.schema, seed=own
-            )
+            group = data.take(data.arm == code)
+            return fit_response(self.estimator, group.X, group.y, group.weight, data.schema, seed=seed_of(seed, code))
 
         self._members = run_parallel(one, range(data.n_arms + 1), n_jobs=self.n_jobs)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -11,6 +12,7 @@ from upturn._arrays import Floats
 from upturn._encode import LinearEncoder
 from upturn._experiment import Experiment
 from upturn._nuisance import (
+    CLIP,
     Logistic,
     Member,
     PropensitySpec,
@@ -19,6 +21,7 @@ from upturn._nuisance import (
     fit_propensity,
     fit_response,
 )
+from upturn._parameters import ELSEWHERE, FLAG, LABEL, Rule
 from upturn._target import Label
 from upturn.base import UpliftEstimator
 
@@ -82,6 +85,14 @@ class ClassTransformation(UpliftEstimator):
 
     _outcome = "binary"
     _multi_arm = False
+
+    _parameters: ClassVar[Mapping[str, Rule]] = {
+        "estimator": ELSEWHERE,
+        "reweight": FLAG,
+        "propensity": ELSEWHERE,
+        "clip": CLIP,
+        "control": LABEL,
+    }
 
     def __init__(
         self,

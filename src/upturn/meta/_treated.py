@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from upturn._arrays import Floats
 from upturn._experiment import Experiment
 from upturn._nuisance import fit_response, seed_of
+from upturn._parameters import ELSEWHERE, LABEL, SEED, Rule
 from upturn._seeds import make_seed
 from upturn._target import Label
-from upturn.meta._base import MetaLearner, part
+from upturn.meta._base import MetaLearner
 
 
 class TreatedOnly(MetaLearner):
@@ -49,6 +51,12 @@ class TreatedOnly(MetaLearner):
 
     _score_has_zero = False
 
+    _parameters: ClassVar[Mapping[str, Rule]] = {
+        "estimator": ELSEWHERE,
+        "random_state": SEED,
+        "control": LABEL,
+    }
+
     def __init__(self, estimator: Any = None, *, random_state: Any = None, control: Label | None = None) -> None:
         self.estimator = estimator
         self.random_state = random_state
@@ -57,11 +65,8 @@ class TreatedOnly(MetaLearner):
     def _fit(self, data: Experiment) -> None:
         seed, self._members = make_seed(self.random_state), []
         for code in range(1, data.n_arms + 1):
-            rows, own = data.arm == code, seed_of(seed, code)
-            weight = part(data.weight, rows)
-            self._members.append(
-                fit_response(self.estimator, data.X[rows], data.y[rows], weight, data.schema, seed=own)
-            )
+            group, own = data.take(data.arm == code), seed_of(seed, code)
+            self._members.append(fit_response(self.estimator, group.X, group.y, group.weight, data.schema, seed=own))
 
     def _predict(self, X: Floats) -> Floats:
         return self._columns(X)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
 from upturn._arrays import Floats
 from upturn._experiment import Experiment
 from upturn._nuisance import (
+    CLIP,
     Member,
     Propensity,
     PropensitySpec,
@@ -19,9 +21,10 @@ from upturn._nuisance import (
     seed_of,
 )
 from upturn._parallel import run_parallel
+from upturn._parameters import ELSEWHERE, JOBS, LABEL, SEED, Rule
 from upturn._seeds import make_seed
 from upturn._target import Label
-from upturn.meta._base import MetaLearner, effect_base, part
+from upturn.meta._base import MetaLearner, effect_base
 
 
 class XLearner(MetaLearner):
@@ -74,6 +77,16 @@ class XLearner(MetaLearner):
     array([6.])
     """
 
+    _parameters: ClassVar[Mapping[str, Rule]] = {
+        "estimator": ELSEWHERE,
+        "effect_estimator": ELSEWHERE,
+        "propensity": ELSEWHERE,
+        "clip": CLIP,
+        "n_jobs": JOBS,
+        "random_state": SEED,
+        "control": LABEL,
+    }
+
     def __init__(
         self,
         estimator: Any = None,
@@ -95,23 +108,20 @@ class XLearner(MetaLearner):
 
     def _fit(self, data: Experiment) -> None:
         seed, effect_estimator = make_seed(self.random_state), effect_base(self.effect_estimator, self.estimator)
-        groups = [np.flatnonzero(data.arm == code) for code in range(data.n_arms + 1)]
+        groups = [data.take(data.arm == code) for code in range(data.n_arms + 1)]
 
         def outcome(code: int) -> Member:
-            rows, own = groups[code], seed_of(seed, 1, code)
-            return fit_response(
-                self.estimator, data.X[rows], data.y[rows], part(data.weight, rows), data.schema, seed=own
-            )
+            group, own = groups[code], seed_of(seed, 1, code)
+            return fit_response(self.estimator, group.X, group.y, group.weight, data.schema, seed=own)
 
         responses = run_parallel(outcome, range(data.n_arms + 1), n_jobs=self.n_jobs)
 
         def effect(item: tuple[int, bool]) -> Member:
             code, treated = item
-            rows = groups[code if treated else 0]
-            guess = responses[0 if treated else code].predict(data.X[rows])
-            imputed = data.y[rows] - guess if treated else guess - data.y[rows]
-            weight, own = part(data.weight, rows), seed_of(seed, 2 + treated, code)
-            return fit_effect(effect_estimator, data.X[rows], imputed, weight, data.schema, seed=own)
+            group, own = groups[code if treated else 0], seed_of(seed, 2 + treated, code)
+            guess = responses[0 if treated else code].predict(group.X)
+            imputed = group.y - guess if treated else guess - group.y
+            return fit_effect(effect_estimator, group.X, imputed, group.weight, data.schema, seed=own)
 
         items = [(code, treated) for code in range(1, data.n_arms + 1) for treated in (False, True)]
         self._members = run_parallel(effect, items, n_jobs=self.n_jobs)

@@ -169,9 +169,10 @@ class TreeModel(UpliftEstimator):
 
     @property
     def feature_importances_(self) -> Floats:
-        """Share of the gain that each feature brought, weighted by the rows of the nodes; never negative, sum 1.
+        """What each feature adds to the criterion: the gains of its splits, each times its node's share of the rows.
 
-        All zero if no tree has a split with a positive gain.
+        Not normalised, never negative; the mean over the trees of a forest. Real-valued outcomes give it the unit of the
+        criterion's gain, two values that of their rates.
         """
         check_is_fitted(self)
         return self.nodes_.importances(self.bins_.n_features)

@@ -224,17 +224,12 @@ class Nodes:
         return mean, between / n_groups - mean**2, total / (n_groups * group_size) - mean**2
 
     def importances(self, n_features: int) -> Floats:
-        """Share of the gain, weighted by the nodes' rows, that each feature brought; averaged over the trees."""
-        out = np.zeros(n_features)
-        gains, weights = np.maximum(self.gain, 0.0), self.weight.sum(axis=1)
-        tiny = np.finfo(float).tiny
-        gains = gains / max(gains.max(), tiny) * (weights / max(weights.max(), tiny))  # so that products stay finite
-        for a, b in zip(self.first[:-1], self.first[1:], strict=True):
-            split = np.flatnonzero(self.feature[a:b] >= 0) + a
-            shares = np.bincount(self.feature[split], gains[split], n_features)
-            if shares.sum() > 0.0:
-                out += shares / shares.sum()
-        return out / out.sum() if out.sum() > 0.0 else out
+        """Gain that each feature brought, weighted by the nodes' shares of their trees' rows; mean over the trees."""
+        rows = self.weight.sum(axis=1)
+        share = rows / np.repeat(rows[self.first[:-1]], np.diff(self.first))
+        split = self.feature >= 0
+        gains = np.maximum(self.gain[split], 0.0) * share[split]
+        return np.bincount(self.feature[split], gains, n_features) / self.n_trees
 
     def get_state(self) -> dict[str, Any]:
         """Arrays for the saved form."""
