@@ -124,7 +124,7 @@ def long_and_shallow(repeats: int) -> None:
     for kind, y in (("binary", binary), ("real", binary + rng.normal(size=n))):
         soil = soil_of(X, y, arm, 1)
         model = UpliftForest(
-            criterion="cts", max_depth=8, max_features=None, alpha=0.1, max_samples=1.0, min_samples_arm=0
+            criterion="cts", max_depth=8, max_features=None, min_share=0.1, max_samples=1.0, min_samples_arm=0
         )
         mine, leaves = upturn_per_tree(model, soil, kind == "binary", repeats, trees=2)
         say(f"b, {kind} y", upturn_ms=1e3 * mine, leaves=leaves)

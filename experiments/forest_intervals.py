@@ -35,7 +35,7 @@ def main() -> None:
             options.trees,
             honest=True,
             min_samples_arm=options.min_arm,
-            alpha=0.05,
+            min_share=0.05,
             max_features=None,
             random_state=seed,
             **shared,
@@ -48,7 +48,7 @@ def main() -> None:
             rng = np.random.default_rng(repeat)
             model = make(repeat).fit(*draw(options.rows, options.features, rng)[:3])
             X, _, _, effect = draw(1000, options.features, rng)
-            low, high = model.predict_interval(X, 0.9)
+            low, high = model.predict_interval(X, interval=0.9)
             covered.append(np.mean((low <= effect) & (effect <= high)))
             width.append(np.mean(high - low))
             error.append(np.sqrt(np.mean((model.predict(X) - effect) ** 2)))

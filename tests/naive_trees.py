@@ -32,11 +32,17 @@ def impurity(name, shares):
 class Rules:
     """Parameters of the naive tree."""
 
-    def __init__(self, criterion, *, binary, normalize=True, laplace=True, min_split=2, n_reg=0, alpha=0, min_leaf=1,
+    def __init__(self, criterion, *, binary, normalize=True, laplace=True, min_split=2, n_reg=0, min_share=0, min_leaf=1,
                  min_arm=0, min_gain=None, max_depth=2):  # fmt: skip
         self.criterion, self.binary, self.normalize = criterion, binary, normalize
         self.laplace = 1 if laplace and binary and criterion != "cts" else 0
-        self.min_split, self.n_reg, self.alpha, self.min_leaf, self.min_arm = min_split, n_reg, alpha, min_leaf, min_arm
+        self.min_split, self.n_reg, self.min_share, self.min_leaf, self.min_arm = (
+            min_split,
+            n_reg,
+            min_share,
+            min_leaf,
+            min_arm,
+        )
         self.min_gain = min_gain if min_gain is not None else (-math.inf if criterion == "cts" else 0)
         self.max_depth = max_depth
 
@@ -115,7 +121,7 @@ def orders(column, categorical, rows, y, arm, w, mean):
 def all_splits(X, categorical, rows, y, arm, w, mean, rules):
     """(gain, feature, rows that go left) of every admissible split of a node."""
     size = sum(w[i] for i in rows)
-    least = max(rules.min_leaf, rules.alpha * size) - 1e-9 * size
+    least = max(rules.min_leaf, rules.min_share * size) - 1e-9 * size
     for f in range(X.shape[1]):
         value = {i: None if math.isnan(X[i, f]) else X[i, f] for i in rows}
         for order in orders(X[:, f], categorical[f], rows, y, arm, w, mean):

@@ -88,9 +88,7 @@ def test_threads_change_nothing(experiment, name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_saved_and_loaded(experiment, name, tmp_path, monkeypatch):
-    for model in ("UpliftTree", "UpliftForest", "CTSForest", "UCTSForest"):
-        monkeypatch.setitem(upturn.persist.REGISTRY, model, "upturn.trees")
+def test_saved_and_loaded(experiment, name, tmp_path):
     X, y, treatment, _ = experiment
     model = MODELS[name]().fit(X, y, treatment)
     model.save(tmp_path / "model")
@@ -183,14 +181,14 @@ def test_intervals_are_ordered_nested_and_centred(experiment):
     X, y, treatment, _ = experiment
     forest = UCTSForest(40, random_state=0, ci_group_size=2, min_samples_split=50).fit(X, y, treatment)
     low, high = forest.predict_interval(X)
-    wider_low, wider_high = forest.predict_interval(X, level=0.99)
+    wider_low, wider_high = forest.predict_interval(X, interval=0.99)
     assert (wider_low < low).all()
     assert (high < wider_high).all()
     np.testing.assert_allclose((low + high) / 2, forest.predict(X), atol=1e-12)
     with pytest.raises(ValueError, match="fit with ci_group_size=2"):
         UCTSForest(4, random_state=0).fit(X, y, treatment).predict_interval(X)
-    with pytest.raises(ValueError, match="strictly between 0 and 1"):
-        forest.predict_interval(X, level=90)
+    with pytest.raises(ValueError, match="interval=90: expected a confidence level between 0 and 1"):
+        forest.predict_interval(X, interval=90)
 
 
 def test_groups_share_their_half_sample():
@@ -315,16 +313,16 @@ def test_odd_experiments(name):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"criterion": "gini"}, "criterion='gini': expected one of 'euclidean', 'kl', 'chi2', 'cts'"),
-        ({"max_depth": -1}, "max_depth=-1: expected None or an integer of 0 or more"),
-        ({"min_samples_leaf": "many"}, "min_samples_leaf='many': expected a number of 0 or more"),
-        ({"min_samples_arm": "cube"}, "min_samples_arm='cube': expected 'sqrt' or a number of 0 or more"),
-        ({"alpha": 0.5}, "alpha=0.5: expected a share of at least 0 and below 0.5"),
+        ({"criterion": "gini"}, "criterion='gini': expected 'euclidean', 'kl', 'chi2' or 'cts'"),
+        ({"max_depth": -1}, "max_depth=-1: expected a whole number of at least 0, or None"),
+        ({"min_samples_leaf": "many"}, "min_samples_leaf='many': expected a number of at least 0"),
+        ({"min_samples_arm": "cube"}, "min_samples_arm='cube': expected 'sqrt', or a number of at least 0"),
+        ({"min_share": 0.5}, "min_share=0.5: expected a share of at least 0 and below 0.5"),
         ({"pi": 2}, "pi=2: expected a probability"),
         ({"rho": 1.0}, "rho=1.0: expected a share strictly between"),
-        ({"max_bins": 256}, "max_bins=256: expected an integer from 2 to 255"),
+        ({"max_bins": 256}, "max_bins=256: expected a whole number of at least 2 and at most 255"),
         ({"max_features": 0}, "max_features=0: expected None for all"),
-        ({"n_estimators": 0}, "n_estimators=0: expected an integer of 1 or more"),
+        ({"n_estimators": 0}, "n_estimators=0: expected a whole number of at least 1"),
         ({"max_samples": 0.0}, "max_samples=0.0: expected a share above 0"),
         ({"n_estimators": 5, "ci_group_size": 2}, "n_estimators=5 is no multiple of ci_group_size=2"),
         ({"criterion": "kl"}, "criterion='kl' compares success rates, and y holds more than two values"),
@@ -376,8 +374,7 @@ def test_seeds_differ_and_repeat(experiment):
     assert (first != other).any()
 
 
-def test_a_damaged_file_is_refused(experiment, tmp_path, monkeypatch):
-    monkeypatch.setitem(upturn.persist.REGISTRY, "UpliftTree", "upturn.trees")
+def test_a_damaged_file_is_refused(experiment, tmp_path):
     X, y, treatment, _ = experiment
     model = UpliftTree(random_state=0).fit(X, y, treatment)
     model.nodes_.left[0] = 10**6

@@ -62,7 +62,7 @@ def test_an_outcome_far_from_zero(experiment, name, far):
 @pytest.mark.parametrize("name", ["euclidean", "cts"])
 def test_a_common_weight_of_any_size_changes_nothing(experiment, name, weight):
     X, y, arm = experiment
-    free = {"min_samples_arm": 0, "min_samples_leaf": 0, "min_samples_split": 0, "alpha": 0.2}
+    free = {"min_samples_arm": 0, "min_samples_leaf": 0, "min_samples_split": 0, "min_share": 0.2}
     plain = TREES[name]().set_params(**free).fit(X, y, arm)
     weighted = TREES[name]().set_params(**free).fit(X, y, arm, sample_weight=np.full(400, weight))
     assert len(plain.nodes_.feature) > 5
@@ -124,7 +124,7 @@ def test_flags_are_true_or_false(experiment, name):
 
 def test_more_that_is_refused(experiment):
     X, y, arm = experiment
-    with pytest.raises(ValueError, match="expected one of 'euclidean'"):
+    with pytest.raises(ValueError, match="expected 'euclidean', 'kl'"):
         UpliftTree(["kl"]).fit(X, y, arm)
     with pytest.raises(ValueError, match="prune='no': expected True or False"):
         UpliftTree(prune="no").fit(X, y, arm)

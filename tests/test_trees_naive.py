@@ -57,12 +57,12 @@ def grow(X, categorical, y, arm, w, n_arms, binary, **parameters):
     st.sampled_from([0.0, 2.0]),
 )
 def test_root_and_second_level_equal_brute_force(
-    experiment, criterion, normalize, laplace, min_split, alpha, min_arm, n_reg
+    experiment, criterion, normalize, laplace, min_split, min_share, min_arm, n_reg
 ):
     X, categorical, y, arm, w, _, binary = experiment
     if criterion in ("kl", "chi2") and not binary:
         criterion = "euclidean"
-    same = {"normalize": normalize, "laplace": laplace, "alpha": alpha, "n_reg": n_reg, "max_depth": 2}
+    same = {"normalize": normalize, "laplace": laplace, "min_share": min_share, "n_reg": n_reg, "max_depth": 2}
     nodes, leaf_of = grow(
         *experiment,
         criterion=criterion,

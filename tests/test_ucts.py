@@ -75,16 +75,16 @@ def grown(X, y, arm, seed=3, **parameters):
     return nodes, role, inside
 
 
-def test_alpha_regularity():
-    """Section II-A: each split leaves at least a fraction alpha of the shaping rows on either side."""
+def test_regular_splits():
+    """Section II-A: each split leaves at least a fraction alpha (min_share) of the shaping rows on either side."""
     X, y, arm = experiment()
-    for alpha in (0.1, 0.3):
-        nodes, role, inside = grown(X, y, arm, alpha=alpha, min_samples_split=10)
+    for share in (0.1, 0.3):
+        nodes, role, inside = grown(X, y, arm, min_share=share, min_samples_split=10)
         count = (inside & (role == GROW)).sum(axis=1)
         split = np.flatnonzero(nodes.left >= 0)
         assert len(split) > 10
         for child in (nodes.left[split], nodes.left[split] + 1):
-            assert (count[child] >= alpha * count[split] - 1e-9).all()
+            assert (count[child] >= share * count[split] - 1e-9).all()
 
 
 def test_termination_rule():
@@ -212,7 +212,7 @@ def test_ties_go_to_control_then_to_the_first_arm():
 
 def test_presets_follow_the_papers():
     ucts, cts = UCTSForest(), CTSForest()
-    assert (ucts.n_estimators, ucts.max_features, ucts.pi, ucts.n_reg, ucts.alpha, ucts.rho) == (
+    assert (ucts.n_estimators, ucts.max_features, ucts.pi, ucts.n_reg, ucts.min_share, ucts.rho) == (
         400,
         0.5,
         0.05,
@@ -224,7 +224,7 @@ def test_presets_follow_the_papers():
     X, y, arm = experiment(500)
     settings = {"criterion": "cts", "normalize": False, "laplace": False, "min_samples_leaf": 1, "min_samples_arm": 0}
     plain = UpliftForest(
-        5, honest=True, max_samples=1.0, pi=0.05, alpha=0.1, min_samples_split=100, random_state=1, **settings
+        5, honest=True, max_samples=1.0, pi=0.05, min_share=0.1, min_samples_split=100, random_state=1, **settings
     )
     expected = plain.fit(X, y, arm).predict(X)
     np.testing.assert_array_equal(UCTSForest(5, random_state=1).fit(X, y, arm).predict(X), expected)

@@ -97,12 +97,12 @@ def test_bin_divergence_is_finite_and_not_negative(rows, score):
     counts = np.array(rows, dtype=float)
     total = counts[:, ::2].copy()
     weight = total + counts[:, 1::2]
-    value = bin_divergence(CRITERIA[score], True, weight, total)
+    value = bin_divergence(CRITERIA[score].code, True, weight, total)
     assert np.isfinite(value)
     assert value >= -1e-12
     same = np.column_stack([total[:, 0], total[:, 0]]), np.column_stack([weight[:, 0], weight[:, 0]])
     if same[1].sum() > 0:
-        assert bin_divergence(CRITERIA[score], True, same[1], same[0]) == pytest.approx(0.0, abs=2 * TINY)
+        assert bin_divergence(CRITERIA[score].code, True, same[1], same[0]) == pytest.approx(0.0, abs=2 * TINY)
 
 
 def residuals(design, y, weight):

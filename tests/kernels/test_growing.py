@@ -7,8 +7,8 @@ import pytest
 
 import naive_trees as naive
 from upturn.kernels import growing
-from upturn.kernels._jit import i8, kernel, u8
-from upturn.kernels.criteria import CRITERIA, CTS, EUCLIDEAN, Rules, divergence_of_rates
+from upturn.kernels._jit import F8_out, i8, inner, kernel, u8, void
+from upturn.kernels.criteria import CRITERIA, CTS, EUCLIDEAN, RULES, Criterion, Rules, choose_gain, divergence_of_rates
 from upturn.kernels.forest import add_up, add_up_codes, find_leaves, group_moments, pack_nodes, twin_codes
 from upturn.kernels.hashing import fold
 from upturn.kernels.histogram import CELLS, LAYOUT, Layout, Rows, build, features_a_pass
@@ -52,7 +52,7 @@ def experiment(n, p, n_arms, seed=0, n_codes=6):
 
 def rules(**changes):
     basic = Rules(
-        criterion=CTS, binary=True, normalize=False, laplace=0.0, min_split=4.0, n_reg=0.0, inherit_below=4.0, alpha=0.0,
+        criterion=CTS, binary=True, normalize=False, laplace=0.0, min_split=4.0, n_reg=0.0, inherit_below=4.0, min_share=0.0,
         min_leaf=1.0, min_arm=0.0, min_gain=-np.inf, max_depth=4, max_features=3, random_share=0.0, honest=False,
         subtraction=False,
     )  # fmt: skip
@@ -113,11 +113,44 @@ def test_the_histograms_of_a_pass_take_16_kib(n_arms, n_words, width):
 def test_divergences(name):
     for p in (0.0, 0.2, 0.5, 1.0):
         for q in (0.0, 0.1, 0.5, 0.9, 1.0):
-            found = divergence_of_rates(CRITERIA[name], p, q)
+            found = divergence_of_rates(CRITERIA[name].code, p, q)
             np.testing.assert_allclose(found, naive.divergence(name, p, q), rtol=1e-12, atol=1e-15)
             assert np.isfinite(found)
         if 0 < p < 1:
-            assert divergence_of_rates(CRITERIA[name], p, p) == 0.0
+            assert divergence_of_rates(CRITERIA[name].code, p, p) == 0.0
+
+
+@inner
+def gain_of_seven(cuts, node, rules, out):
+    out[0] = 7.0
+
+
+@inner
+def gain_of_eight(cuts, node, rules, out):
+    out[0] = 8.0
+
+
+@inner
+def gain_of_nine(cuts, node, rules, out):
+    out[0] = 9.0
+
+
+table = [Criterion(k, f) for k, f in enumerate((gain_of_seven, gain_of_eight, gain_of_seven, gain_of_nine))]
+gain_by_table = choose_gain(table)
+
+
+@kernel(void, RULES, F8_out)
+def one_gain(rules, out):
+    gain_by_table(out, out, rules, out)
+
+
+def test_a_line_of_the_table_is_all_a_criterion_needs():
+    """The function that a criterion's line names is the one that is called, also where lines share one."""
+    found = np.empty(4)
+    for code in range(4):
+        one_gain(rules(criterion=code), found[code:])
+    assert found.tolist() == [7.0, 8.0, 7.0, 9.0]
+    assert [criterion.code for criterion in CRITERIA.values()] == [0, 1, 2, 3]
 
 
 def leaf_finder(links, sets):
@@ -158,7 +191,7 @@ def test_trees_are_naive_trees(criterion, weighted):
     codes, arm, y = experiment(48, 3, 2, seed=3, n_codes=5)
     weight = np.random.default_rng(2).integers(1, 9, 48) / 4.0 if weighted else np.ones(48)
     rows, layout = make_rows(np.arange(48), arm, y, weight if weighted else None)
-    rule = rules(criterion=CRITERIA[criterion], max_depth=2)
+    rule = rules(criterion=CRITERIA[criterion].code, max_depth=2)
     if criterion != "cts":
         rule = rule._replace(normalize=True, laplace=1.0, min_gain=0.0, inherit_below=1e-300)
     categorical = [False, True, False]

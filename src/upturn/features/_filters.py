@@ -17,7 +17,7 @@ from upturn.features._discretizer import _one_of
 from upturn.features._interaction import f_statistic, likelihood_ratio
 from upturn.features._percentiles import bin_score
 from upturn.features._selectors import UpliftSelector
-from upturn.kernels.criteria import CRITERIA, NEEDS_RATES
+from upturn.kernels.criteria import CRITERIA
 
 DIVERGENCES = ("kl", "euclidean", "chi2")
 SCORES = (*DIVERGENCES, "f", "lr")
@@ -109,7 +109,7 @@ class FilterSelector(UpliftSelector):
         self._check_counts()
         y, binary = _outcome(data, self.score)
         if self.score in DIVERGENCES:
-            judge = partial(bin_score, data, y, binary, CRITERIA[self.score], self.n_bins)
+            judge = partial(bin_score, data, y, binary, CRITERIA[self.score].code, self.n_bins)
         else:
             judge = partial(_test, data, y, self.score)
         found = np.array(
@@ -166,7 +166,7 @@ def _outcome(data: Experiment, score: str) -> tuple[Floats, bool]:
         return (data.y == classes[1]).astype(np.float64), True
     if len(classes) == 1:
         raise ValueError(f"y has one value only, {classes[0]:g}: there is nothing that features could tell")
-    if score == "lr" or (score in CRITERIA and CRITERIA[score] in NEEDS_RATES):
+    if score == "lr" or (score in CRITERIA and CRITERIA[score].needs_rates):
         raise ValueError(
             f"y has {len(classes):,} distinct values and FilterSelector(score={score!r}) needs exactly two: use score='f' or "
             "score='euclidean', which take real-valued outcomes, or make it two classes yourself, as in y = (spend > 0)"

@@ -189,5 +189,5 @@ def _farthest_apart(data: Experiment, columns: Ints, wanted: int) -> Ints:
     classes = np.unique(data.y)
     binary = len(classes) == 2
     y = (data.y == classes[1]).astype(np.float64) if binary else data.y
-    scores = [bin_score(data, y, binary, CRITERIA["euclidean"], 10, int(j))[0] for j in columns]
+    scores = [bin_score(data, y, binary, CRITERIA["euclidean"].code, 10, int(j))[0] for j in columns]
     return columns[np.argsort(-np.array(scores), kind="stable")[:wanted]]

@@ -14,7 +14,7 @@ Two decorators cover every kernel:
 Why so strict: array arguments are declared read-only (``F8``, ``I4``, ...) unless the kernel writes them
 (``F8_out``, ...), so a memory-mapped or frozen array does not trigger a second compilation. Kernels release the
 GIL and are never ``parallel=True``: threads come from joblib, because forked workers die under OpenMP. No jitted
-function is passed as an argument or captured in a closure, because that defeats the cache.
+function is passed as an argument or captured in the closure of an entry point, because that defeats the cache.
 
 >>> import numpy as np
 >>> @kernel(f8, F8)

@@ -1,8 +1,8 @@
 """The gain of a split from per-arm statistics; one formula each.
 
 Every criterion has one signature, ``criterion(cuts, node, rules, out)``, and fills ``out`` for many cuts of one feature
-at once (loops over cuts vectorise). They are reached by integer code through ``gain``. Adding a criterion is one
-function here, one line in ``gain`` and one in ``CRITERIA``.
+at once (loops over cuts vectorise). A new criterion is one such function and one line in ``CRITERIA``, which says what it
+asks of outcomes and parameters; a new divergence is a branch of ``divergence`` and a line.
 
 The divergence criteria compare each arm with control before and after the split (Rzepakowski and Jaroszewicz 2012):
 
@@ -22,6 +22,7 @@ included, competing for the maximum.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -30,8 +31,6 @@ from numba import types
 from upturn.kernels._jit import F8_out, b1, f8, i8, inner, kernel
 
 EUCLIDEAN, KL, CHI2, CTS = 0, 1, 2, 3
-CRITERIA = {"euclidean": EUCLIDEAN, "kl": KL, "chi2": CHI2, "cts": CTS}
-NEEDS_RATES = (KL, CHI2)  # defined for success rates only, not for means of real-valued outcomes
 ANY_WEIGHT = 1e-300  # the smallest ``inherit_below``: only an empty arm inherits
 LANES = np.uint64(16)  # cuts are looked at in whole blocks of so many: vector code takes a remainder one by one
 _ONE = np.uint64(1)
@@ -48,7 +47,7 @@ class Rules(NamedTuple):
     min_split: float  # a node is terminal when every arm weighs less
     n_reg: float
     inherit_below: float  # an arm lighter than this takes its parent's estimate
-    alpha: float
+    min_share: float  # of a node's weight, on either side of a split
     min_leaf: float
     min_arm: float
     min_gain: float
@@ -130,23 +129,12 @@ def difference(code, binary, mean, control):
     return (mean - control) * (mean - control)
 
 
-@inner
-def gain(cuts, node, rules, out):
-    """Fill ``out[first:last]`` with the gain of every cut under the criterion of ``rules``."""
-    if rules.criterion == CTS:
-        best_response_gain(cuts, node, rules, out)
-    else:
-        divergence_gain(cuts, node, rules, out)
-        if rules.normalize:
-            divide_by_normalization(cuts, node, rules, out)
-
-
 # Arms outside, cuts inside, unsigned indices: the inner loops are straight runs that the compiler turns into vector code.
 
 
 @inner
 def divergence_gain(cuts, node, rules, out):
-    """Sum over arms of the divergence from control after the split, less that before it."""
+    """Sum over arms of the divergence from control after the split, less that before it; normalised if asked."""
     code, binary, laplace = rules.criterion, rules.binary, rules.laplace
     left0, right0, per_weight = cuts.work[0], cuts.work[1], 1.0 / cuts.node_weight
     squared = code == EUCLIDEAN or not binary
@@ -178,6 +166,8 @@ def divergence_gain(cuts, node, rules, out):
                 right = divergence(code, rate(n - w, s - t, laplace, before1), right0[c]) - before
                 share = cuts.left[c] * per_weight
                 out[c] += share * left + (1.0 - share) * right
+    if rules.normalize:
+        divide_by_normalization(cuts, node, rules, out)
 
 
 @inner
@@ -264,6 +254,54 @@ def best_response_gain(cuts, node, rules, out):
         # exactly 0 where both sides inherit, so that such cuts tie and a draw decides between them, not rounding
         share = cuts.left[c] * per_weight
         out[c] = share * (left[c] - before) + (1.0 - share) * (right[c] - before)
+
+
+class Criterion(NamedTuple):
+    """A criterion, and what it asks of outcomes and parameters."""
+
+    code: int
+    gain: Callable[..., None]
+    needs_rates: bool = False  # defined for success rates only, not for means of real-valued outcomes
+    laplace: bool = True  # rates may take a Laplace correction
+    inherits: bool = False  # an arm of fewer than ``min_split`` rows takes its parent's estimate
+    min_gain: float = 0.0  # what a split must gain more than, unless the user says
+    in_outcome_units: bool = False  # gains are differences of responses, so they scale with the outcome
+
+
+CRITERIA = {
+    "euclidean": Criterion(EUCLIDEAN, divergence_gain),
+    "kl": Criterion(KL, divergence_gain, needs_rates=True),
+    "chi2": Criterion(CHI2, divergence_gain, needs_rates=True),
+    "cts": Criterion(CTS, best_response_gain, laplace=False, inherits=True, min_gain=-math.inf, in_outcome_units=True),
+}
+
+
+def choose_gain(criteria):
+    """Make the function that fills ``out[first:last]`` with the gains under whichever criterion ``rules`` name.
+
+    It is a chain of ifs, one for each function of the table: kernels cannot look a function up. The last function needs none.
+    """
+    codes = {}
+    for criterion in criteria:
+        codes[criterion.gain] = (*codes.get(criterion.gain, ()), criterion.code)
+    chain = None
+    for function in codes:
+        chain = function if chain is None else _either(codes[function], function, chain)
+    return chain
+
+
+def _either(codes, function, other):
+    @inner
+    def either(cuts, node, rules, out):
+        if rules.criterion in codes:
+            function(cuts, node, rules, out)
+        else:
+            other(cuts, node, rules, out)
+
+    return either
+
+
+gain = choose_gain(CRITERIA.values())
 
 
 @kernel(f8, i8, f8, f8)

@@ -65,7 +65,7 @@ def scan_feature(key, cells, base, feature, n_codes, categorical, node, rules, l
     for w in node.weight:
         node_weight += w
     rounding = 1e-15 * node_weight  # of differences of weights that are no integers
-    least = rules.alpha * node_weight
+    least = rules.min_share * node_weight
     least = (least if least > rules.min_leaf else rules.min_leaf) - rounding
     fewest = rules.min_arm - rounding
     fewest = fewest if fewest > 0.5 * rules.min_arm else 0.5 * rules.min_arm

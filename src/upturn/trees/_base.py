@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Floats, Indices
 from upturn._experiment import Experiment
+from upturn._parameters import FLAG, JOBS, LABEL, NONE, SEED, Rule, is_whole, number, one_of, whole
 from upturn.base import UpliftEstimator
 from upturn.kernels.binning import MAX_BINS
-from upturn.kernels.criteria import ANY_WEIGHT, CRITERIA, CTS, NEEDS_RATES, Rules
+from upturn.kernels.criteria import ANY_WEIGHT, CRITERIA, Rules
 from upturn.trees import _export
 from upturn.trees._bins import Bins
 from upturn.trees._growth import Soil, kept_histograms_fit
 from upturn.trees._nodes import Nodes
 
+SHARE = number(above=0, below=1).named("a share strictly between 0 and 1")
 _DEEPEST = 10_000  # "no limit"
 _FAR = 1000.0  # an outcome further from 0 than so many times its range is moved to 0
 _EXTREME = 300  # exponent of two beyond which an outcome is rescaled: its square must not leave the range of floats
@@ -47,7 +50,7 @@ class TreeModel(UpliftEstimator):
     min_samples_leaf: float = 1
     min_samples_arm: Any = 0
     max_features: Any = None
-    alpha: float = 0.0
+    min_share: float = 0.0
     pi: float = 0.0
     n_reg: float = 0.0
     min_gain: float | None = None
@@ -56,6 +59,29 @@ class TreeModel(UpliftEstimator):
     max_bins: int = MAX_BINS
     n_jobs: int | None = None
 
+    _parameters: ClassVar[Mapping[str, Rule]] = {
+        "criterion": one_of(*CRITERIA),
+        "normalize": FLAG,
+        "laplace": FLAG,
+        "max_depth": whole(least=0) | NONE,
+        "min_samples_split": number(least=0),
+        "min_samples_leaf": number(least=0),
+        "min_samples_arm": one_of("sqrt") | number(least=0),
+        "max_features": (NONE | one_of("sqrt") | whole(least=1) | number(above=0, most=1)).named(
+            "None for all, 'sqrt', a number of features such as 5, or a share such as 0.5"
+        ),
+        "min_share": number(least=0, below=0.5).named("a share of at least 0 and below 0.5"),
+        "pi": number(least=0, most=1).named("a probability from 0 to 1"),
+        "n_reg": number(least=0),
+        "min_gain": NONE | number(),
+        "honest": FLAG,
+        "rho": SHARE,
+        "max_bins": whole(least=2, most=MAX_BINS),
+        "random_state": SEED,
+        "n_jobs": JOBS,
+        "control": LABEL,
+    }
+
     bins_: Bins
     nodes_: Nodes
 
@@ -63,14 +89,13 @@ class TreeModel(UpliftEstimator):
 
     def _soil(self, data: Experiment) -> tuple[Soil, Scale]:
         """Bin an experiment and scale its outcome; return the scale as well."""
-        self._check_parameters()
         if data.weight is not None and (data.weight == 0.0).any():
             data = data.take(data.weight > 0.0)
         scale = scale_of(data.y)
         seen = scale.see(data.y)
         if data.weight is not None:
             _check_weights(data.weight, seen)
-        if not scale.binary and seen.any() and CRITERIA[self.criterion] in NEEDS_RATES:
+        if not scale.binary and seen.any() and CRITERIA[self.criterion].needs_rates:
             raise ValueError(
                 f"criterion={self.criterion!r} compares success rates, and y holds more than two values: use "
                 "criterion='euclidean' or criterion='cts', which take any outcome"
@@ -83,28 +108,26 @@ class TreeModel(UpliftEstimator):
     def _rules(self, soil: Soil, binary: bool, share: float = 1.0, span: float = 1.0) -> Rules:
         """Rules of the kernel from the parameters; a tree is shaped by a ``share`` of the rows, y scaled by its ``span``."""
         criterion = CRITERIA[self.criterion]
-        is_cts = criterion == CTS
         n_features = soil.bins.n_features
         max_features = self._count_features(n_features)
-        min_gain = self.min_gain if self.min_gain is not None else (-math.inf if is_cts else 0.0)
-        if is_cts:  # in units of the outcome, as its gains are
-            min_gain /= span
+        min_gain = criterion.min_gain if self.min_gain is None else self.min_gain
+        min_split = float(self.min_samples_split)
         all_features = max_features == n_features and self.pi == 0.0
         by_size = isinstance(self.min_samples_arm, str)
         min_arm = max(10.0, 2.0 * math.sqrt(share * soil.size.min())) if by_size else float(self.min_samples_arm)
         kept = kept_histograms_fit(len(soil), n_features, len(soil.mean), soil.layout.n_words)
         return Rules(
-            criterion=criterion,
+            criterion=criterion.code,
             binary=binary,
             normalize=bool(self.normalize),
-            laplace=1.0 if self.laplace and binary and not is_cts else 0.0,
-            min_split=float(self.min_samples_split),
+            laplace=1.0 if self.laplace and binary and criterion.laplace else 0.0,
+            min_split=min_split,
             n_reg=float(self.n_reg),
-            inherit_below=max(float(self.min_samples_split), ANY_WEIGHT) if is_cts else ANY_WEIGHT,
-            alpha=float(self.alpha),
+            inherit_below=max(min_split, ANY_WEIGHT) if criterion.inherits else ANY_WEIGHT,
+            min_share=float(self.min_share),
             min_leaf=float(self.min_samples_leaf),
             min_arm=min_arm,
-            min_gain=float(min_gain),
+            min_gain=float(min_gain) / (span if criterion.in_outcome_units else 1.0),
             max_depth=_DEEPEST if self.max_depth is None else int(self.max_depth),
             max_features=max_features,
             random_share=float(self.pi),
@@ -113,11 +136,11 @@ class TreeModel(UpliftEstimator):
         )
 
     def _keep(self, soil: Soil, nodes: Nodes, scale: Scale) -> None:
-        """Keep the fitted trees, responses (and the gains of "cts", which are differences of them) in units of y."""
+        """Keep the fitted trees, responses (and gains that are differences of them) in units of y."""
         low, span, _ = scale
         if (low, span) != (0.0, 1.0):
             nodes.value[:] = low + span * nodes.value
-            if CRITERIA[self.criterion] == CTS:
+            if CRITERIA[self.criterion].in_outcome_units:
                 nodes.gain[:] *= span
         self.bins_, self.nodes_ = soil.bins, nodes
 
@@ -127,33 +150,7 @@ class TreeModel(UpliftEstimator):
             return n_features
         if wanted == "sqrt":
             return max(1, math.isqrt(n_features))
-        if isinstance(wanted, int | np.integer) and not isinstance(wanted, bool) and wanted >= 1:
-            return min(int(wanted), n_features)
-        if isinstance(wanted, float) and 0.0 < wanted <= 1.0:
-            return max(1, round(wanted * n_features))
-        raise ValueError(
-            f"max_features={wanted!r}: expected None for all, 'sqrt', a number of features such as 5, or a share such as 0.5"
-        )
-
-    def _check_parameters(self) -> None:
-        if not isinstance(self.criterion, str) or self.criterion not in CRITERIA:
-            raise ValueError(f"criterion={self.criterion!r}: expected one of {', '.join(map(repr, CRITERIA))}")
-        expect(self, "max_depth", "None or an integer of 0 or more", lambda v: v is None or (is_whole(v) and v >= 0))
-        for name in ("min_samples_split", "min_samples_leaf", "n_reg"):
-            expect(self, name, "a number of 0 or more", lambda v: is_number(v) and v >= 0)
-        expect(
-            self,
-            "min_samples_arm",
-            "'sqrt' or a number of 0 or more",
-            lambda v: (isinstance(v, str) and v == "sqrt") or (is_number(v) and v >= 0),
-        )
-        expect(self, "alpha", "a share of at least 0 and below 0.5", lambda v: is_number(v) and 0 <= v < 0.5)
-        expect(self, "pi", "a probability from 0 to 1", lambda v: is_number(v) and 0 <= v <= 1)
-        expect(self, "rho", "a share strictly between 0 and 1", lambda v: is_number(v) and 0 < v < 1)
-        expect(self, "max_bins", "an integer from 2 to 255", lambda v: is_whole(v) and 2 <= v <= MAX_BINS)
-        expect(self, "min_gain", "None or a number", lambda v: v is None or is_number(v))
-        for name in ("normalize", "laplace", "honest"):
-            expect(self, name, "True or False", is_flag)
+        return min(int(wanted), n_features) if is_whole(wanted) else max(1, round(float(wanted) * n_features))
 
     # ------------------------------------------------------------------------------------------ using
 
@@ -233,29 +230,3 @@ def scale_of(y: Floats) -> Scale:
         middle = 0.0
     exponent = math.frexp(max(abs(low), abs(high)))[1] - 1
     return Scale(middle, 2.0**exponent if abs(exponent) > _EXTREME else 1.0, False)
-
-
-def is_flag(value: Any) -> bool:
-    """Whether a parameter is True or False: ``"no"`` would count as true."""
-    return isinstance(value, bool | np.bool_)
-
-
-def is_whole(value: Any) -> bool:
-    """Whether a parameter is an integer."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def is_number(value: Any) -> bool:
-    """Whether a parameter is a finite number."""
-    return (
-        isinstance(value, int | float | np.integer | np.floating)
-        and not isinstance(value, bool)
-        and bool(np.isfinite(value))
-    )
-
-
-def expect(model: Any, name: str, what: str, test: Any) -> None:
-    """Complain about a parameter that fails its test."""
-    value = getattr(model, name)
-    if not test(value):
-        raise ValueError(f"{name}={value!r}: expected {what}")

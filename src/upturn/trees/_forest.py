@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,12 @@ from scipy.special import erfcx, ndtri
 from upturn._arrays import Floats
 from upturn._experiment import Experiment
 from upturn._parallel import run_parallel
+from upturn._parameters import FLAG, INTERVAL, VERBOSE, Rule, check, number, whole
 from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn.kernels.forest import twin_codes
 from upturn.trees import _export
-from upturn.trees._base import TreeModel, expect, is_flag, is_number, is_whole
+from upturn.trees._base import TreeModel
 from upturn.trees._growth import Sampling, Soil
 from upturn.trees._nodes import Nodes
 
@@ -33,8 +35,8 @@ class UpliftForest(TreeModel):
     ----------
     n_estimators : int
         Number of trees.
-    criterion, normalize, laplace, max_depth, min_samples_split, min_samples_leaf, min_samples_arm, max_features, alpha, \
-    pi, n_reg, min_gain, honest, rho, max_bins
+    criterion, normalize, laplace, max_depth, min_samples_split, min_samples_leaf, min_samples_arm, max_features, \
+    min_share, pi, n_reg, min_gain, honest, rho, max_bins
         As in :class:`UpliftTree`.
     bootstrap : bool
         Draw each tree's rows with replacement: a row appears a Poisson number of times. The draw is by row, so it does
@@ -90,6 +92,16 @@ class UpliftForest(TreeModel):
     0
     """
 
+    _parameters: ClassVar[Mapping[str, Rule]] = {
+        **TreeModel._parameters,
+        "n_estimators": whole(least=1),
+        "bootstrap": FLAG,
+        "max_samples": number(above=0, most=1).named("a share above 0 and at most 1"),
+        "ci_group_size": whole(least=1),
+        "oob": FLAG,
+        "verbose": VERBOSE,
+    }
+
     def __init__(
         self,
         n_estimators: int = 100,
@@ -102,7 +114,7 @@ class UpliftForest(TreeModel):
         min_samples_leaf: float = 1,
         min_samples_arm: Any = "sqrt",
         max_features: Any = 0.5,
-        alpha: float = 0.0,
+        min_share: float = 0.0,
         pi: float = 0.0,
         n_reg: float = 0.0,
         min_gain: float | None = None,
@@ -127,7 +139,7 @@ class UpliftForest(TreeModel):
         self.min_samples_leaf = min_samples_leaf
         self.min_samples_arm = min_samples_arm
         self.max_features = max_features
-        self.alpha = alpha
+        self.min_share = min_share
         self.pi = pi
         self.n_reg = n_reg
         self.min_gain = min_gain
@@ -144,6 +156,7 @@ class UpliftForest(TreeModel):
         self.control = control
 
     def _fit(self, data: Experiment) -> None:
+        self._check_groups()
         soil, scale = self._soil(data)
         seed = make_seed(self.random_state)
         plan = self._sampling()
@@ -187,13 +200,7 @@ class UpliftForest(TreeModel):
         effect = self.oob_response_[:, 1:] - self.oob_response_[:, :1]
         self.oob_prediction_ = effect[:, 0] if effect.shape[1] == 1 else effect
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        expect(self, "n_estimators", "an integer of 1 or more", lambda v: is_whole(v) and v >= 1)
-        expect(self, "max_samples", "a share above 0 and at most 1", lambda v: is_number(v) and 0 < v <= 1)
-        expect(self, "ci_group_size", "an integer of 1 or more", lambda v: is_whole(v) and v >= 1)
-        for name in ("bootstrap", "oob"):
-            expect(self, name, "True or False", is_flag)
+    def _check_groups(self) -> None:
         if self.n_estimators % self.ci_group_size:
             raise ValueError(
                 f"n_estimators={self.n_estimators} is no multiple of ci_group_size={self.ci_group_size}: expected whole groups"
@@ -208,7 +215,7 @@ class UpliftForest(TreeModel):
         matrix = self._encode(X)  # first: it says so if there is nothing fitted yet
         return self.nodes_.apply(self.bins_, matrix, self.n_jobs)
 
-    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Floats, Floats]:
+    def predict_interval(self, X: Any, interval: float = 0.9) -> tuple[Floats, Floats]:
         """Confidence interval of the effects: lower and upper bounds, shaped like ``predict``.
 
         Groups of trees that share a half-sample differ from each other as forests on fresh experiments would; what the
@@ -221,15 +228,14 @@ class UpliftForest(TreeModel):
         ----------
         X : table of shape (n, p)
             The columns of the fit.
-        level : float
+        interval : float
             Confidence level, such as 0.9.
 
         References
         ----------
         Athey, Tibshirani, Wager, "Generalized random forests", 2019, section 4.1.
         """
-        if not is_number(level) or not 0.0 < level < 1.0:
-            raise ValueError(f"level={level!r}: expected a confidence level strictly between 0 and 1, such as 0.9")
+        check("interval", interval, INTERVAL)
         matrix = self._encode(X)
         if self.ci_group_size < 2:
             raise ValueError(
@@ -244,7 +250,7 @@ class UpliftForest(TreeModel):
             )
         mean, between, total = self.nodes_.moments(self.bins_, matrix, self.ci_group_size, self.n_jobs)
         variance = debiased_variance(between, total, self.ci_group_size, n_groups)
-        half = ndtri(0.5 + level / 2.0) * np.sqrt(variance)
+        half = ndtri(0.5 + interval / 2.0) * np.sqrt(variance)
         low, high = mean - half, mean + half
         return (low[:, 0], high[:, 0]) if low.shape[1] == 1 else (low, high)
 

@@ -62,7 +62,7 @@ class CTSForest(UpliftForest):
     laplace = False
     min_samples_leaf = 1
     min_samples_arm = 0
-    alpha = 0.0
+    min_share = 0.0
     pi = 0.0
     min_gain = None
     honest = False
@@ -104,7 +104,7 @@ class UCTSForest(UpliftForest):
 
     For every tree, a share ``rho`` of the rows of each arm shapes the tree by the criterion of :class:`CTSForest`; the
     other rows give the leaf responses, plain means that an arm without rows inherits from the parent node. Each split
-    leaves at least a share ``alpha`` of the shaping rows on either side, and with probability ``pi`` a node looks at one
+    leaves at least a share ``min_share`` of the shaping rows on either side, and with probability ``pi`` a node looks at one
     random feature only.
 
     Parameters
@@ -121,8 +121,8 @@ class UCTSForest(UpliftForest):
         The paper's ``mtry``.
     pi : float
         Probability of a node with one random feature.
-    alpha : float
-        Smallest share of a node's rows on each side of a split.
+    min_share : float
+        The paper's ``alpha``: smallest share of a node's rows on each side of a split.
     max_depth : int, optional
         Depth limit.
     max_samples : float
@@ -171,7 +171,7 @@ class UCTSForest(UpliftForest):
         n_reg: float = 0.0,
         max_features: Any = 0.5,
         pi: float = 0.05,
-        alpha: float = 0.1,
+        min_share: float = 0.1,
         max_depth: int | None = None,
         max_samples: float = 1.0,
         ci_group_size: int = 1,
@@ -188,7 +188,7 @@ class UCTSForest(UpliftForest):
         self.n_reg = n_reg
         self.max_features = max_features
         self.pi = pi
-        self.alpha = alpha
+        self.min_share = min_share
         self.max_depth = max_depth
         self.max_samples = max_samples
         self.ci_group_size = ci_group_size

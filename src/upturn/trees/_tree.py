@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Ints
 from upturn._experiment import Experiment
+from upturn._parameters import FLAG, Rule
 from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn.kernels import sampling
 from upturn.kernels.sampling import ESTIMATE, GROW, IN, OUT, PRUNE
 from upturn.trees import _export
-from upturn.trees._base import Scale, expect, is_flag, is_number
+from upturn.trees._base import SHARE, Scale
 from upturn.trees._growth import Sampling, Soil
 from upturn.trees._member import MemberTree
 from upturn.trees._prune import prune
@@ -58,7 +60,7 @@ class UpliftTree(MemberTree):
     max_features : None, "sqrt", int or float
         Features looked at in a node: all, their square root, a number or a share. More are drawn while none of them
         offers an admissible split.
-    alpha : float
+    min_share : float
         Each side of a split keeps at least this share of the node's rows.
     pi : float
         Probability that a node looks at one random feature only.
@@ -121,6 +123,8 @@ class UpliftTree(MemberTree):
     array([1, 0])
     """
 
+    _parameters: ClassVar[Mapping[str, Rule]] = {**MemberTree._parameters, "prune": FLAG, "validation_fraction": SHARE}
+
     def __init__(
         self,
         criterion: str = "euclidean",
@@ -132,7 +136,7 @@ class UpliftTree(MemberTree):
         min_samples_leaf: float = 1,
         min_samples_arm: Any = "sqrt",
         max_features: Any = None,
-        alpha: float = 0.0,
+        min_share: float = 0.0,
         pi: float = 0.0,
         n_reg: float = 0.0,
         min_gain: float | None = None,
@@ -153,7 +157,7 @@ class UpliftTree(MemberTree):
         self.min_samples_leaf = min_samples_leaf
         self.min_samples_arm = min_samples_arm
         self.max_features = max_features
-        self.alpha = alpha
+        self.min_share = min_share
         self.pi = pi
         self.n_reg = n_reg
         self.min_gain = min_gain
@@ -203,16 +207,6 @@ class UpliftTree(MemberTree):
             bare = np.flatnonzero(soil._count(role, GROW) == 0)
             role[(role == ESTIMATE) & np.isin(soil.arm, bare)] = GROW
         return np.flatnonzero(mixed == _VALIDATION)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        expect(self, "prune", "True or False", is_flag)
-        expect(
-            self,
-            "validation_fraction",
-            "a share strictly between 0 and 1",
-            lambda v: is_number(v) and 0 < v < 1,
-        )
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf each row falls in: an array of node numbers of shape (n,)."""
