@@ -35,8 +35,8 @@ from upturn._target import Label, Outcome, Target, decode, read_target
 from upturn.metrics._areas import mean_area
 
 Opinion = Literal["score", "vote"]  # what members of an ensemble are asked for
-# What scikit-learn keeps on an estimator that is neither a parameter nor learnt: its output and its requests.
-_OF_SCIKIT_LEARN = ("_sklearn_", "_metadata_request")
+# What scikit-learn keeps on an estimator that is neither a parameter nor learnt: its output, its requests, and what a pipeline calls back.
+_OF_SCIKIT_LEARN = ("_sklearn_", "_skl_", "_metadata_request", "_parent_callback_ctx")
 _ROUTED = {"treatment": True, "sample_weight": True}
 
 
