@@ -31,9 +31,10 @@ def test_spans_of_rows_and_threads_change_nothing(make, n_jobs, monkeypatch):
         return found + (list(model.predict_interval(X)) if isinstance(model, UCTSForest) else [])
 
     whole = answers()
-    monkeypatch.setattr(nodes_module, "_SPAN", 97)
+    monkeypatch.setattr(nodes_module, "_LEAST_ROWS", 97)
+    monkeypatch.setattr(nodes_module, "_MOST_ROWS", 113)
     monkeypatch.setattr(nodes_module, "_CODES", 8 * 4 * 64)  # blocks of 64 rows and less
-    monkeypatch.setattr(bins_module, "_CHUNK", 53)
+    monkeypatch.setattr(bins_module, "_PIECE", 53)
     model.set_params(n_jobs=n_jobs)
     for part, expected in zip(answers(), whole, strict=True):
         np.testing.assert_array_equal(part, expected)

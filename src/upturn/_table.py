@@ -21,6 +21,7 @@ from upturn._arrays import Bools, Floats
 from upturn._columns import as_number, is_missing
 from upturn._target import Label, plain_label, sort_labels
 
+_ROWS = 2048  # written at a time
 _LEVEL = (bool, int, float, str, np.bool_, np.integer, np.floating)  # what a level of a categorical column may be
 
 
@@ -265,8 +266,16 @@ def _frame_column(series: Any, name: str) -> _Column:
 
 def _encode_columns(columns: list[_Column], schema: Schema) -> Floats:
     matrix = np.empty((len(columns[0].values), len(columns)), dtype=np.float64)
+    plain = []
     for j, (column, name, levels) in enumerate(zip(columns, schema.names, schema.levels, strict=True)):
-        matrix[:, j] = _numbers(column.values, name) if levels is None else _codes(column.values, levels, name)
+        if levels is None and column.values.dtype.kind != "O":
+            plain.append(j)
+        else:
+            matrix[:, j] = _numbers(column.values, name) if levels is None else _codes(column.values, levels, name)
+    for start in range(0, len(matrix), _ROWS):  # while they are in the cache, one column after the other
+        rows = slice(start, start + _ROWS)
+        for j in plain:
+            matrix[rows, j] = columns[j].values[rows]
     _reject_infinite(matrix, schema)
     return matrix
 
@@ -323,8 +332,6 @@ def _unseen(lost: list[Any], n: int, levels: Sequence[Label], name: str) -> None
 
 
 def _numbers(column: NDArray[Any], name: str) -> Floats:
-    if column.dtype.kind != "O":
-        return np.asarray(column, dtype=np.float64)
     numbers = np.empty(len(column))
     for i, value in enumerate(column):
         try:

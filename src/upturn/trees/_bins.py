@@ -18,7 +18,7 @@ from upturn.kernels.sampling import EDGES, choose, purpose_key
 Codes = NDArray[np.uint8]
 _SAMPLE = 50_000  # rows whose values decide the edges of a feature with many values
 _KNOWN = 10_000  # values that must be in the sample: of a feature that is mostly missing, all rows are looked at
-_CHUNK = 16_384  # rows encoded by one kernel call
+_PIECE = 16_384  # rows given to a kernel at a time
 
 
 @dataclass(frozen=True)
@@ -102,11 +102,10 @@ class Bins:
         features = np.arange(self.n_features)
         out = np.empty((self.n_features, len(X)), np.uint8)
 
-        def fill(start: int) -> None:
-            part = as_floats(X[start : start + _CHUNK])
-            encode(part, *self.arrays, features, start, 1, len(X), out.reshape(-1))
+        def fill(rows: slice) -> None:
+            encode(as_floats(X[rows]), *self.arrays, features, rows.start, 1, len(X), out.reshape(-1))
 
-        run_parallel(fill, range(0, len(X), _CHUNK), n_jobs=n_jobs)
+        run_parallel(fill, pieces(len(X)), n_jobs=n_jobs)
         return out
 
     def encode_rows(self, X: Floats, features: Ints | None = None, n_jobs: int | None = None) -> Codes:
@@ -114,11 +113,10 @@ class Bins:
         width, out = 2 * self.n_features, np.empty((len(X), 2 * self.n_features), np.uint8)
         listed = np.arange(self.n_features) if features is None else features
 
-        def fill(start: int) -> None:
-            part, flat = as_floats(X[start : start + _CHUNK]), out.reshape(-1)
-            encode(part, *self.arrays, listed, start * width, width, 2, flat)
+        def fill(rows: slice) -> None:
+            encode(as_floats(X[rows]), *self.arrays, listed, rows.start * width, width, 2, out.reshape(-1))
 
-        run_parallel(fill, range(0, len(X), _CHUNK), n_jobs=n_jobs)
+        run_parallel(fill, pieces(len(X)), n_jobs=n_jobs)
         return out
 
     def levels_of(self, feature: int, chosen: Bools) -> Ints:
@@ -164,8 +162,13 @@ class Bins:
         return cls(*(np.ascontiguousarray(array) for array in (edges, level_range, level_code, n_codes)))
 
 
+def pieces(n: int) -> list[slice]:
+    """Rows a piece at a time."""
+    return [slice(start, min(start + _PIECE, n)) for start in range(0, n, _PIECE)]
+
+
 def as_floats(X: NDArray[Any]) -> Floats:
-    """Some rows as kernels take them: a float32 matrix is never copied whole."""
+    """A piece of the rows as kernels take it: of float32, no more than that is ever copied."""
     return np.ascontiguousarray(X, dtype=np.float64)
 
 

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Bools, Floats, Ints
-from upturn._parallel import run_parallel
+from upturn._parallel import count_threads, run_parallel
 from upturn.base import Opinion, votes_for
 from upturn.kernels.forest import MOST_FEATURES, add_up, add_up_codes, find_leaves, group_moments, pack_nodes
-from upturn.trees._bins import Bins, Codes, as_floats
+from upturn.trees._bins import Bins, Codes, as_floats, pieces
 
 _CODES = 256_000  # bytes of codes at a time, which a core's own cache holds beside a tree's nodes
-_SPAN = 16_384  # rows a thread takes at a time
+_LEAST_ROWS, _MOST_ROWS = 4096, 65_536  # of a task
+_TASKS = 4  # a thread, so that none waits long for the last
 _TREES = 16  # trees whose leaves are found before their values are read
 
 
@@ -155,7 +156,8 @@ class Nodes:
     def add_up(self, bins: Bins, X: Floats, values: Floats, out: Floats) -> None:
         """Add to each row of ``out``, tree after tree, the row of ``values`` (one per node) of its leaf."""
         size = block_size(bins.n_features)
-        add_up(as_floats(X), *bins.arrays, self.used_features, *self._packed, values, size, out)
+        for rows in pieces(len(X)):
+            add_up(as_floats(X[rows]), *bins.arrays, self.used_features, *self._packed, values, size, out[rows])
 
     def add_up_codes(self, codes: Codes, values: Floats) -> Floats:
         """Sum over the trees of the values of each row's leaf, from codes for prediction."""
@@ -283,5 +285,5 @@ def block_size(n_features: int) -> int:
 
 def share_rows(function: Callable[[slice], None], n: int, n_jobs: int | None) -> None:
     """Call a function on spans of rows, in threads. No result depends on the spans: rows have nothing in common."""
-    spans = [slice(start, min(start + _SPAN, n)) for start in range(0, n, _SPAN)]
-    run_parallel(function, spans, n_jobs=n_jobs)
+    size = min(max(-(-n // (_TASKS * count_threads(n_jobs))), _LEAST_ROWS), _MOST_ROWS)
+    run_parallel(function, [slice(start, min(start + size, n)) for start in range(0, n, size)], n_jobs=n_jobs)
