@@ -70,7 +70,7 @@ def upturn(job):
         "expected_response": with_options("expected_response"),
         "policy_value": with_options("policy_value"),
         # an interval is part of these three: 2 replicates for the table of bins, 10 for two models
-        "decile_table": lambda data: float(metrics.decile_table(*data, n_bootstrap=2)["observed"][0]),
+        "calibration_table": lambda data: float(metrics.calibration_table(*data, n_bootstrap=2)["observed"][0]),
         "evaluate": lambda data: float(metrics.evaluate(*two(data), n_bootstrap=10)["one"]["auuc"]),
         "compare": lambda data: float(metrics.compare(*two(data), n_bootstrap=10)["difference"][0]),
         "toc curve": lambda data: float(metrics.toc_curve(*data).y[-1]),
@@ -93,7 +93,7 @@ def sklift(job):
         "auuc": lambda d: metrics.uplift_auc_score(*d),
         "qini": lambda d: metrics.qini_auc_score(*d),
         "uplift_at": lambda d: metrics.uplift_at_k(*d, strategy="by_group", k=0.3),
-        "decile_table": lambda d: float(metrics.uplift_by_percentile(*d)["uplift"].iloc[0]),
+        "calibration_table": lambda d: float(metrics.uplift_by_percentile(*d)["uplift"].iloc[0]),
         "uplift curve joint": lambda d: float(metrics.uplift_curve(*d)[1][-1]),
         "qini curve": lambda d: float(metrics.qini_curve(*d)[1][-1]),
     }

@@ -15,9 +15,9 @@ from upturn import plot
 from upturn.boosting import UpliftBoosting
 from upturn.datasets import load_hillstrom, load_rhc
 from upturn.meta import DRLearner, TLearner
-from upturn.metrics import compare
+from upturn.metrics import calibration_table, compare
 from upturn.model_selection import uplift_train_test_split
-from upturn.policy import UpliftCalibrator, calibration_table, four_groups, gain_curve, overlap, target
+from upturn.policy import UpliftCalibrator, four_groups, gain_curve, overlap, target
 
 IMAGES = Path(__file__).resolve().parent / "images"
 
@@ -53,7 +53,7 @@ def main():
     parts = uplift_train_test_split(data.X, data.y, data.treatment, test_size=0.5, random_state=0)
     X, X_new, y, y_new, t, t_new = parts
     effects = UpliftCalibrator(UpliftBoosting(random_state=0), random_state=0).fit(X, y, t)
-    show("scores of boosting", effects.model_.predict(X_new[:3]), effects.predict(X_new[:3]))
+    show("scores of boosting", effects.estimator_.predict(X_new[:3]), effects.predict(X_new[:3]))
     show("calibrated", effects.table_)
     keep("calibration.png", plot.calibration(calibration_table(y_new, effects.predict(X_new), t_new)))
     two = TLearner(random_state=0).fit(X, y, t)

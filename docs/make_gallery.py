@@ -63,7 +63,7 @@ def main():
     save(plot.qini_curves(y_test, scores, t_test, **options), "qini")
     save(plot.toc_curves(y_test, scores, t_test, **options), "toc")
     save(plot.lift_curves(y_test, scores["forest"], t_test, **options), "lift")
-    print(metrics.decile_table(y_test, scores["forest"], t_test, random_state=0))
+    print(metrics.calibration_table(y_test, scores["forest"], t_test, random_state=0))
     save(plot.deciles(y_test, scores["forest"], t_test, **options), "deciles")
     save(plot.score_distributions(scores["forest"], t_test), "scores")
 

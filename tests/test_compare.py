@@ -10,8 +10,8 @@ from upturn.metrics import (
     autoc,
     auuc,
     average_curves,
+    calibration_table,
     compare,
-    decile_table,
     evaluate,
     lift_curve,
     modified_uplift_curve,
@@ -113,7 +113,7 @@ def test_no_interval_gives_plain_numbers_and_no_warning():
     assert "interval" not in repr(table)
     assert "[" not in repr(table)
     assert pairs.columns == ["model", "against", "difference"]
-    deciles = decile_table(y, scores["oracle"], treatment, interval=None)
+    deciles = calibration_table(y, scores["oracle"], treatment, interval=None)
     assert "se" not in deciles.columns
     assert "interval" not in repr(deciles)
 
@@ -135,7 +135,7 @@ def test_frames_are_of_the_library_the_data_came_in():
     tables = [
         evaluate(y, {"oracle": oracle}, treatment, n_bootstrap=2),
         compare(y, scores, treatment, interval=None),
-        decile_table(y, oracle, treatment, n_bootstrap=2),
+        calibration_table(y, oracle, treatment, n_bootstrap=2),
         uplift_curve(y, oracle, treatment),
         qini_curve(y, oracle, treatment, interval=0.9, n_bootstrap=2),
         toc_curve(y, oracle, treatment),

@@ -201,7 +201,7 @@ def test_constant_scores(experiment, constant):
     np.testing.assert_allclose(height, x * effect, atol=1e-11)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", metrics.SmallSampleWarning)
-        table = metrics.decile_table(y, score, arm, n_bootstrap=2, random_state=0, **options)
+        table = metrics.calibration_table(y, score, arm, n_bootstrap=2, random_state=0, **options)
     np.testing.assert_allclose(table["observed"], effect, atol=1e-10)
     for a in (0, 1):
         one = {"sample_weight": None if weight is None else weight[arm == a]}
@@ -366,7 +366,7 @@ def test_row_order_changes_no_table():
     columns = [y[pair], scores[pair, 0], arm[pair], weight[pair]]
     tables = []
     for a, b, c, w in (columns, [column[order] for column in columns]):
-        tables.append(metrics.decile_table(a, b, c, sample_weight=w, n_bootstrap=2, random_state=0))
+        tables.append(metrics.calibration_table(a, b, c, sample_weight=w, n_bootstrap=2, random_state=0))
     for column in ("treated", "control", "rate_treated", "rate_control", "predicted", "observed"):
         np.testing.assert_allclose(tables[0][column], tables[1][column], atol=1e-11)
 
@@ -414,11 +414,11 @@ def test_doubly_robust_values_are_unbiased_and_less_noisy():
     assert np.std(robust) < 0.6 * np.std(plain)
 
 
-def test_decile_table():
+def test_calibration_table_of_one_arm():
     rng = np.random.default_rng(7)
     score, arm = rng.normal(size=5000), rng.integers(0, 2, 5000)
     y = 0.5 * arm * score + rng.normal(size=5000)
-    table = metrics.decile_table(y, score, arm, random_state=0)
+    table = metrics.calibration_table(y, score, arm, random_state=0)
     order = np.argsort(-score)
     for b in range(10):
         rows = order[500 * b : 500 * (b + 1)]
@@ -431,11 +431,25 @@ def test_decile_table():
     assert list(table.to_frame().columns) == table.columns
     # Equal scores are shared out, so the order of the rows does not matter.
     tied, order = np.round(score), rng.permutation(5000)
-    one = metrics.decile_table(y, tied, arm, random_state=0)
-    two = metrics.decile_table(y[order], tied[order], arm[order], random_state=0)
+    one = metrics.calibration_table(y, tied, arm, random_state=0)
+    two = metrics.calibration_table(y[order], tied[order], arm[order], random_state=0)
     np.testing.assert_allclose(one["observed"], two["observed"], atol=1e-10)
     assert "bin" in repr(one)
     assert "<table>" in one._repr_html_()
+
+
+def test_calibration_table_of_several_arms_is_that_of_each():
+    y, scores, arm, weight = three_arms(19, 400)
+    table = metrics.calibration_table(y, scores, arm, sample_weight=weight, n_bins=4)
+    assert table["arm"].tolist() == [1] * 4 + [2] * 4
+    for code in (1, 2):
+        mine, pair = table["arm"] == code, (arm == 0) | (arm == code)
+        alone = metrics.calibration_table(
+            y[pair], scores[pair, code - 1], arm[pair], sample_weight=weight[pair], n_bins=4
+        )
+        for column in ("bin", "treated", "control", "rate_treated", "rate_control", "predicted", "observed"):
+            np.testing.assert_array_equal(table[column][mine], alone[column])
+        np.testing.assert_allclose(table["se"][mine], alone["se"], rtol=0.3)
 
 
 def one_group(y, score, arm, **options):
@@ -572,7 +586,7 @@ def test_packed_targets_weights_and_threads(name):
         (lambda y, s, t: metrics.compare(y, {"a": s}, t), r"needs at least two"),
         (lambda y, s, t: metrics.compare(y, {"a": s, "b": s}, t, baseline="c"), r"baseline='c' is not among"),
         (lambda y, s, t: metrics.rate(y, s, metric="gini"), r"expected 'autoc' or 'qini'"),
-        (lambda y, s, t: metrics.decile_table(y, s, t, n_bins=0), r"n_bins=0"),
+        (lambda y, s, t: metrics.calibration_table(y, s, t, n_bins=0), r"n_bins=0"),
     ],
 )
 def test_bad_input(call, message):

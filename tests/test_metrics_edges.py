@@ -64,7 +64,7 @@ def test_groups_tables_and_comparisons_leave_rows_of_no_weight_out():
     lift = [metrics.lift_area(d[0], d[1], sample_weight=d[3], **INTERVAL) for d in ((y, score, arm, weight), counted)]
     np.testing.assert_allclose(lift[0].samples, lift[1].samples)
     table, fewer = (
-        metrics.decile_table(d[0], d[1], d[2], sample_weight=d[3], n_bins=2, n_bootstrap=40, random_state=0)
+        metrics.calibration_table(d[0], d[1], d[2], sample_weight=d[3], n_bins=2, n_bootstrap=40, random_state=0)
         for d in ((y, score, arm, weight), counted)
     )
     for column in table.columns:
@@ -98,7 +98,7 @@ def test_other_intervals_of_tiny_samples_warn():
     y, score, arm = [1, 0, 1, 0], [4, 3, 2, 1], [1, 0, 1, 0]
     for call in (
         lambda: metrics.evaluate(y, {"a": score}, arm, random_state=0),
-        lambda: metrics.decile_table(y, score, arm, n_bins=2, random_state=0),
+        lambda: metrics.calibration_table(y, score, arm, n_bins=2, random_state=0),
         lambda: metrics.expected_response(y, arm, arm, **INTERVAL),
         lambda: metrics.lift_area(y, score, **INTERVAL),
         lambda: metrics.lift_curve(y, score, **INTERVAL),
@@ -192,7 +192,7 @@ def test_replicates_that_are_not_defined_are_left_out():
 def test_a_bin_without_one_arm_has_no_effect():
     score = np.arange(30)[::-1]
     arm = np.where(np.arange(30) < 3, 1, np.arange(30) % 2)  # the first tenth is all treated
-    table = metrics.decile_table(np.arange(30) % 3 == 0, score, arm, random_state=0)
+    table = metrics.calibration_table(np.arange(30) % 3 == 0, score, arm, random_state=0)
     assert table["control"][0] == 0
     assert table["treated"][0] == 3
     assert np.isnan([table["rate_control"][0], table["observed"][0], table["low"][0]]).all()

@@ -13,9 +13,11 @@ from sklearn.preprocessing import StandardScaler
 import upturn as up
 from upturn._target import read_target
 from upturn.meta import ClassTransformation, SLearner, TLearner, TreatedOnly
+from upturn.metrics import calibration_table
 from upturn.model_selection import UpliftKFold
-from upturn.policy import UpliftCalibrator, calibration_table, four_groups, iptw_weights, overlap
-from upturn.policy._calibration import score_effects
+from upturn.policy import UpliftCalibrator, four_groups, iptw_weights, overlap
+from upturn.policy._maps import row_effects
+from upturn.trees import UpliftForest
 
 
 def experiment(n=4000, seed=0, arms=1):
@@ -40,11 +42,11 @@ def test_scores_of_any_scale_become_effects(method):
     model = UpliftCalibrator(Scaled(Ridge()), method=method, random_state=0).fit(X, y, t)
     found = model.predict(new)
     assert np.sqrt(np.mean((found - effect) ** 2)) < 0.12
-    raw = model.model_.predict(new)
+    raw = model.estimator_.predict(new)
     assert (np.diff(found[np.argsort(raw)]) >= 0).all()  # monotone
     assert np.mean((model.recommend(new) == 1) == (effect > 0)) > 0.9
     with pytest.raises(ValueError, match="UpliftCalibrator"):
-        model.model_.recommend(new)
+        model.estimator_.recommend(new)
 
 
 def test_a_score_that_ranks_the_wrong_way_becomes_a_constant():
@@ -81,8 +83,9 @@ def test_ends_rest_on_enough_rows_of_both_arms(n, seed):
         assert mine.sum() >= max(20, 0.01 * n)
         assert set(t[mine]) == {0, 1}
     assert model.predict([[-99.0], [99.0]]).tolist() == [found.min(), found.max()]
-    assert model.table_["calibrated"] @ model.table_["rows"] / n == pytest.approx(
-        score_effects(y, t > 0, np.ones(n), X[:, 0]).mean()
+    rows = model.table_["treated"] + model.table_["control"]
+    assert model.table_["calibrated"] @ rows / n == pytest.approx(
+        row_effects(y, t > 0, np.ones(n), X[:, 0]).mean()
     )  # pooling moves no mean
 
 
@@ -110,9 +113,9 @@ def test_prefit_uses_the_model_as_it_is_and_folds_fit_it():
     held, y_held, t_held, _ = experiment(seed=2)
     model = TLearner(Ridge()).fit(X, y, t)
     prefit = UpliftCalibrator(model, cv="prefit").fit(held, y_held, t_held)
-    assert prefit.model_ is model
+    assert prefit.estimator_ is model
     folded = UpliftCalibrator(TLearner(Ridge()), random_state=0).fit(X, y, t)
-    np.testing.assert_allclose(folded.model_.predict(held), model.predict(held))
+    np.testing.assert_allclose(folded.estimator_.predict(held), model.predict(held))
     assert np.corrcoef(prefit.predict(held), folded.predict(held))[0, 1] > 0.95
     with pytest.raises(ValueError, match="not seen"):
         UpliftCalibrator(model, cv="prefit").fit(held, y_held, np.where(t_held, "mail", "control"))
@@ -124,23 +127,57 @@ def test_table_measures_what_was_predicted():
     X, y, t, _ = experiment(20_000)
     model = UpliftCalibrator(TLearner(Ridge()), random_state=0, n_bins=8).fit(X, y, t)
     table = model.table_
-    assert len(table["effect"]) == 8
-    assert table["rows"].sum() == 20_000
-    assert (np.abs(table["calibrated"] - table["effect"]) < 4 * table["se"]).all()
+    assert table["bin"].tolist() == list(range(1, 9))
+    np.testing.assert_allclose(table["treated"] + table["control"], 2500)
+    assert (np.abs(table["calibrated"] - table["observed"]) < 4 * table["se"]).all()
     assert set(table["arm"]) == {1}
-    frame = table.to_frame()
-    assert list(frame.columns)[:3] == ["arm", "rows", "predicted"]
-    y2, s2, t2 = np.array([1.0, 3, 2, 4, 9, 5]), np.array([1, 1, 1, 1, 2, 2]), np.array([1, 1, 0, 0, 1, 0])
-    small = calibration_table(y2, s2, t2, n_bins=2, sample_weight=[1, 3, 1, 1, 1, 1])
-    assert small["effect"][0] == pytest.approx((1 + 9) / 4 - 3)
-    assert np.isnan(small["effect"][1])  # one row of an arm tells nothing about its spread
-    with pytest.raises(ValueError, match="n_bins=0"):
-        calibration_table(y2, s2, t2, n_bins=0)
+    assert list(table.to_frame().columns)[:3] == ["arm", "bin", "treated"]
+    assert (np.diff(table["calibrated"]) <= 0).all()  # the highest scores come first
+    with pytest.raises(ValueError, match=r"n_bins=0: expected a whole number of at least 1"):
+        UpliftCalibrator(TLearner(Ridge()), n_bins=0).fit(X, y, t)
+
+
+def test_table_is_that_of_the_unseen_scores():
+    X, y, t, _ = experiment(3000, arms=2)
+    names = np.array(["control", "mail", "call"])[t]
+    folds = list(UpliftKFold(2, random_state=0).split(X, y, names))
+    model = UpliftCalibrator(TLearner(Ridge()), cv=folds, random_state=7).fit(X, y, names)
+    unseen = np.empty((3000, 2))
+    for train, test in folds:
+        unseen[test] = TLearner(Ridge()).fit(X[train], y[train], names[train]).predict(X[test])
+    expected = calibration_table(y, unseen, names, random_state=7)
+    for column in expected.columns:
+        np.testing.assert_array_equal(model.table_[column], expected[column])
+    assert repr(model.table_).splitlines()[0] == repr(expected).splitlines()[0]
+
+
+def test_few_rows_have_a_table_without_intervals():
+    X, y, t, _ = experiment(60)
+    t = np.where(np.arange(60) < 8, 1, 0)
+    table = UpliftCalibrator(TLearner(Ridge()), cv=2, n_bins=2, random_state=0).fit(X, y, t).table_
+    assert np.isnan(table["se"]).all()
+    assert np.isfinite(table["calibrated"]).all()
+
+
+def test_importances_are_those_of_the_model():
+    X, y, t, _ = experiment(1000)
+    forest = UpliftCalibrator(UpliftForest(n_estimators=3, random_state=0), cv=2, random_state=0).fit(X, y, t)
+    np.testing.assert_array_equal(forest.feature_importances_, forest.estimator_.feature_importances_)
+    assert not hasattr(UpliftCalibrator(TLearner(Ridge()), cv=2).fit(X, y, t), "feature_importances_")
+
+
+def test_a_fit_that_fails_leaves_the_calibrator_as_it_was():
+    X, y, t, _ = experiment(400)
+    model = UpliftCalibrator(TLearner(Ridge()).fit(X, y, t), cv="prefit").fit(X, y, t)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="have no row in this sample"):
+        model.fit(X, y, np.zeros(400))
+    np.testing.assert_array_equal(model.predict(X), before)
 
 
 def test_row_effects_average_to_the_effect():
     X, y, t, effect = experiment(50_000)
-    psi = score_effects(y, t > 0, np.ones(50_000), X[:, 1])
+    psi = row_effects(y, t > 0, np.ones(50_000), X[:, 1])
     assert psi.mean() == pytest.approx(effect.mean(), abs=0.03)
     plain = np.where(t > 0, 2 * y, -2 * y)
     assert psi.std() < 0.8 * plain.std()  # the means by rank take noise away: here y depends on the score itself
@@ -154,7 +191,7 @@ def test_saved_and_loaded(arms, tmp_path):
         model.save(tmp_path / "model")
         again = up.load(tmp_path / "model")
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
-        np.testing.assert_array_equal(again.table_["effect"], model.table_["effect"])
+        np.testing.assert_array_equal(again.table_["observed"], model.table_["observed"])
         assert model.predict(X).shape == ((1500,) if arms == 1 else (1500, 2))
 
 

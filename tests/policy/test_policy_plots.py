@@ -10,7 +10,8 @@ import matplotlib.pyplot as plt
 
 from upturn import plot
 from upturn.meta import ClassTransformation
-from upturn.policy import UpliftCalibrator, calibration_table, gain_curve, overlap
+from upturn.metrics import calibration_table
+from upturn.policy import UpliftCalibrator, gain_curve, overlap
 
 
 def test_pictures():

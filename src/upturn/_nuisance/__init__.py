@@ -12,7 +12,7 @@
 ===================  ==============================================================================================
 """
 
-from upturn._nuisance._crossfit import crossfit_responses, make_folds, rows_that_count, seed_of
+from upturn._nuisance._crossfit import crossfit, crossfit_responses, make_folds, rows_that_count, seed_of
 from upturn._nuisance._logistic import Logistic
 from upturn._nuisance._member import Member, check_classifier, fit_effect, fit_response
 from upturn._nuisance._propensity import (
@@ -34,6 +34,7 @@ __all__ = [
     "check_classifier",
     "clip_chances",
     "clip_propensity",
+    "crossfit",
     "crossfit_propensity",
     "crossfit_responses",
     "fit_effect",

@@ -2,7 +2,8 @@
 
 from upturn._results import Table
 from upturn.metrics._areas import auu, auuc, lift_area
-from upturn.metrics._at import decile_table, uplift_at
+from upturn.metrics._at import uplift_at
+from upturn.metrics._bins import calibration_table
 from upturn.metrics._compare import RankingWarning, compare, evaluate
 from upturn.metrics._curves import Curve, average_curves, lift_curve, uplift_curve
 from upturn.metrics._effects import effect_scores, expected_response, modified_uplift_curve, policy_value
@@ -20,8 +21,8 @@ __all__ = [
     "auu",
     "auuc",
     "average_curves",
+    "calibration_table",
     "compare",
-    "decile_table",
     "effect_scores",
     "evaluate",
     "expected_response",

@@ -1,15 +1,12 @@
-"""The effect at the top of the ranking, and in every tenth of it."""
+"""The effect at the top of the ranking."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from upturn._arrays import Floats
-from upturn._parameters import check, whole
-from upturn._results import Table, library_of
 from upturn._target import Target
 from upturn.kernels.ranking import S0, S1, W0, W1
 from upturn.metrics._areas import estimate
@@ -20,12 +17,11 @@ from upturn.metrics._conventions import (
     check_target,
     rates_or_nan,
     ratio,
-    ratio_or_nan,
 )
 from upturn.metrics._estimate import SmallSampleWarning, metric, warn_user
-from upturn.metrics._ranked import Judged, judge, rank, read_one_arm, read_ranked
+from upturn.metrics._ranked import judge, read_ranked
 from upturn.metrics._replicates import Replicates
-from upturn.metrics._statistic import FEW_ROWS, Statistic, Strata, measure, replicate
+from upturn.metrics._statistic import FEW_ROWS, Statistic
 
 
 @metric
@@ -132,93 +128,3 @@ def _share(k: float, size: float, convention: Convention | None) -> float:
             raise ValueError(f"k={k!r} of {size:g} rows is less than one row")
         return whole / size
     return float(k)
-
-
-def decile_table(
-    y: Any,
-    score: Any,
-    treatment: Any = None,
-    *,
-    n_bins: int = 10,
-    sample_weight: Any = None,
-    control: Any = None,
-    interval: float | None = 0.95,
-    n_bootstrap: int = 200,
-    random_state: Any = 0,
-    n_jobs: int | None = None,
-) -> Table:
-    """Predicted against observed effect, in tenths of the ranking from the highest score to the lowest.
-
-    Parameters
-    ----------
-    y, score, treatment, sample_weight, control
-        As in :func:`uplift_curve`.
-    n_bins : int
-        Number of bins, each with the same share of the weight. Equal scores at a cut are shared out between the bins.
-    interval : float or None
-        Confidence level of the observed effects' intervals; None gives none.
-    n_bootstrap, random_state, n_jobs
-        As in :func:`auuc`.
-
-    Returns
-    -------
-    Table
-        Columns ``bin`` (1 is the top), ``treated`` and ``control`` (weight of the rows), ``rate_treated``,
-        ``rate_control``, ``predicted`` (mean score), ``observed`` and, with an interval, ``se``, ``low``, ``high``. Where a
-        bin has nobody of an arm, there is no rate and no effect (NaN, printed as n/a).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from upturn.metrics import decile_table
-    >>> y, score, treatment = np.repeat([1, 0, 0, 1], 10), np.repeat([4, 3, 2, 1], 10), np.repeat([1, 0, 1, 0], 10)
-    >>> decile_table(y, score, treatment, n_bins=2, random_state=0)["observed"]
-    array([ 1., -1.])
-    """
-    check("n_bins", n_bins, whole(least=1))
-    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
-    target, scores = read_one_arm(y, score, treatment, sample_weight, control, "one table per arm")
-    shares = np.linspace(0, 1, n_bins + 1)
-    ranked = rank(target, scores, 1)
-    judged = Judged([ranked], np.ones(1))
-    # The mean score of a bin comes from the same ranking, the scores in place of the outcomes of one group.
-    one_group = replace(ranked, y=scores[ranked.order], side=np.ones(len(ranked.order), np.uint8))
-    predicted = Judged([one_group], np.ones(1))
-    sums = np.diff(measure([Statistic(_as_is, shares=shares)], judged)[0], axis=0)
-    marks = np.diff(measure([Statistic(_as_is, shares=shares)], predicted)[0], axis=0)
-    observed = rates_or_nan(sums)
-    columns: dict[str, Any] = {
-        "bin": np.arange(1, n_bins + 1),
-        "treated": sums[:, W1],
-        "control": sums[:, W0],
-        "rate_treated": ratio_or_nan(sums[:, S1], sums[:, W1]),
-        "rate_control": ratio_or_nan(sums[:, S0], sums[:, W0]),
-        "predicted": marks[:, S1] / marks[:, W1],
-        "observed": observed,
-    }
-    title = f"Predicted and observed effect in {n_bins} bins of the ranking"
-    if replicates is not None:
-        error = _spread(
-            replicate([Statistic(_bin_effects, shares=shares)], [judged], Strata.of_arms(target), replicates)[0][0]
-        )
-        columns |= {"se": error, "low": observed - replicates.z * error, "high": observed + replicates.z * error}
-        title += f", {replicates.interval:.0%} intervals"
-    formats = dict.fromkeys(("treated", "control"), "{:,.0f}".format)
-    return Table(columns, title=title, formats=formats, library=library_of(score, y, treatment))
-
-
-def _as_is(sums: Floats, totals: Floats) -> Floats:
-    return sums
-
-
-def _bin_effects(sums: Floats, totals: Floats) -> Floats:
-    return rates_or_nan(np.diff(sums, axis=-2))
-
-
-def _spread(samples: Floats) -> Floats:
-    """Standard deviation of every column over the replicates on which it is defined."""
-    defined = np.isfinite(samples)
-    count = defined.sum(axis=0)
-    mean = np.where(defined, samples, 0.0).sum(axis=0) / np.maximum(count, 1)
-    square = np.where(defined, (samples - mean) ** 2, 0.0).sum(axis=0)
-    return np.where(count > 1, np.sqrt(square / np.maximum(count - 1, 1)), np.nan)

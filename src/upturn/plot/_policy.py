@@ -52,12 +52,12 @@ def overlap(found: Overlap, *, arm: int = 1, bins: int = 30, ax: Any = None) -> 
 
 
 def calibration(table: Table, *, ax: Any = None) -> Any:
-    """Draw measured against predicted effects, with intervals; on the dashed line they agree.
+    """Draw observed against predicted effects, with intervals; on the dashed line they agree.
 
     Parameters
     ----------
     table : Table
-        From :func:`upturn.policy.calibration_table`, or ``calibrator.table_``, where the calibrated effects are drawn too.
+        From :func:`upturn.metrics.calibration_table`, or ``calibrator.table_``, where the calibrated effects are drawn too.
     ax : matplotlib axes, optional
         Where to draw; a new figure otherwise.
 
@@ -69,8 +69,10 @@ def calibration(table: Table, *, ax: Any = None) -> Any:
     arms = list(dict.fromkeys(table["arm"].tolist()))
     for k, arm in enumerate(arms):
         mine, colour = table["arm"] == arm, COLOURS[k % len(COLOURS)]
-        x, effect = table["predicted"][mine], table["effect"][mine]
-        margin = np.abs(np.vstack([effect - table["low"][mine], table["high"][mine] - effect]))
+        x, effect = table["predicted"][mine], table["observed"][mine]
+        margin = None
+        if "low" in table.columns:
+            margin = np.abs(np.vstack([effect - table["low"][mine], table["high"][mine] - effect]))
         ax.errorbar(x, effect, yerr=margin, fmt="os^Dv"[k % 5], color=colour, capsize=3, label=f"{arm}")
         if "calibrated" in table.columns:
             style = STYLES[k % len(STYLES)]
@@ -78,7 +80,7 @@ def calibration(table: Table, *, ax: Any = None) -> Any:
     low, high = np.nanmin(table["predicted"]), np.nanmax(table["predicted"])
     ax.plot([low, high], [low, high], "--", color=GREY, zorder=0)
     ax.axhline(0, color=GREY, linewidth=0.5, zorder=0)
-    ax.set(xlabel="predicted effect, or score", ylabel="measured effect", title="Calibration")
+    ax.set(xlabel="predicted effect, or score", ylabel="observed effect", title="Calibration")
     if len(arms) > 1 or "calibrated" in table.columns:
         legend(ax)
     tidy(ax)

@@ -224,7 +224,7 @@ def deciles(
     Parameters
     ----------
     y, score, treatment
-        As in :func:`upturn.metrics.decile_table`.
+        As in :func:`upturn.metrics.calibration_table`.
     n_bins : int
         Number of bins.
     interval : float
@@ -232,14 +232,20 @@ def deciles(
     ax : matplotlib axes, optional
         Where to draw; made when not given.
     **options
-        Further keywords of :func:`upturn.metrics.decile_table`.
+        Further keywords of :func:`upturn.metrics.calibration_table`.
 
     Returns
     -------
     matplotlib axes
     """
     ax = new_axes(ax)
-    table = metrics.decile_table(y, score, treatment, n_bins=n_bins, interval=interval, **options)
+    table = metrics.calibration_table(y, score, treatment, n_bins=n_bins, interval=interval, **options)
+    if len(table) > n_bins:
+        arms = list(dict.fromkeys(table["arm"].tolist()))
+        raise ValueError(
+            f"this picture shows one arm, and treatment holds {len(arms)} arms {arms!r}: keep the rows of one of them and of control, or "
+            "draw all in plot.calibration(metrics.calibration_table(y, score, treatment))"
+        )
     x, observed = table["bin"], 1000 * table["observed"]
     reach = 1000 * (table["high"] - table["low"]) / 2
     ax.bar(x, observed, color="#D6EAF8", edgecolor=COLOURS[0], width=0.75, label=f"observed, {interval:.0%} interval")

@@ -4,14 +4,13 @@
 ``target``              whom to treat, and with what: a share of people, a budget, or whoever pays
 ``gain_curve``          what every budget would gain, with intervals
 ``UpliftCalibrator``    turns any score into an effect, so that ``recommend`` works for every model
-``calibration_table``   predicted against measured effects
 ``four_groups``         persuadables, sure things, lost causes and sleeping dogs, and what can be known
 ``iptw_weights``        weights that undo a biased assignment
 ``overlap``             how far the arms of a study can be compared at all
 ======================  ==================================================================================
 """
 
-from upturn.policy._calibration import UpliftCalibrator, calibration_table
+from upturn.policy._calibration import UpliftCalibrator
 from upturn.policy._curve import GainCurve, gain_curve
 from upturn.policy._groups import FourGroups, four_groups
 from upturn.policy._target import Targeting, target
@@ -23,7 +22,6 @@ __all__ = [
     "Overlap",
     "Targeting",
     "UpliftCalibrator",
-    "calibration_table",
     "four_groups",
     "gain_curve",
     "iptw_weights",
