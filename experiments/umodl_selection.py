@@ -85,7 +85,7 @@ def run(X, y, t, seed=0):
         umodl = UMODLSelector().fit(*arrays).scores_
         kept_by_umodl.append(np.flatnonzero(umodl > 0))
         known = {(): [0.0, 0.0]}  # by the features kept; without any there is nothing to rank people by
-        ranks = {name: FilterSelector(score=s, k="all").fit(*arrays).ranking_ for name, s in FILTERS.items()}
+        ranks = {name: FilterSelector(criterion=s, k="all").fit(*arrays).ranking_ for name, s in FILTERS.items()}
         for v, noise in enumerate(NOISE):
             here = np.arange(own + noise)
             for m, method in enumerate(METHODS):

@@ -222,9 +222,9 @@ def test_parts_of_a_feature():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["control", "a", "b"]
     for a, bars in enumerate(ax.containers):
         line, _, (ends,) = bars
-        np.testing.assert_allclose(line.get_ydata(), part.responses(model.classes_)[:, a])
+        np.testing.assert_allclose(line.get_ydata(), part.responses(np.array([0.0, 1.0]))[:, a])
         low, high = np.array(ends.get_segments())[:, :, 1].T
-        p, n = part.responses(model.classes_)[:, a], part.counts[:, a].sum(axis=1)
+        p, n = part.responses(np.array([0.0, 1.0]))[:, a], part.counts[:, a].sum(axis=1)
         np.testing.assert_allclose(high - low, 2 * 1.959964 * np.sqrt(p * (1 - p) / n), rtol=1e-6)
     assert len([patch for patch in ax.patches if patch.get_width() == 1]) == np.sum(~part.separate)
     assert not any(bars.has_yerr for bars in plot.parts(model, 0, interval=None).containers)

@@ -30,6 +30,7 @@ from upturn import persist
 from upturn._arrays import Floats, Indices
 from upturn._experiment import Experiment
 from upturn._parameters import Rule, check_parameters
+from upturn._results import library_of
 from upturn._table import Schema, conform_table, read_table
 from upturn._target import Label, Outcome, Target, decode, read_target
 from upturn.metrics._areas import mean_area
@@ -72,6 +73,7 @@ class Gated(BaseEstimator):  # type: ignore[misc]
     arms_: list[Label]
     n_features_in_: int
     _schema: Schema
+    _library: str | None = None  # of the frame it was fitted to, which tables come in
 
     def fit(self, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> Self:
         """Learn from an experiment.
@@ -95,7 +97,7 @@ class Gated(BaseEstimator):  # type: ignore[misc]
             check_parameters(self)
             matrix, schema = read_table(X)
             target = read_target(y, treatment, sample_weight, control=self.control, outcome=self._outcome)
-            data = Experiment(matrix, schema, target)
+            data, self._library = Experiment(matrix, schema, target), library_of(X)
             if target.n_arms > 1 and not self._multi_arm:
                 raise ValueError(
                     f"{type(self).__name__} compares one treatment with control, and treatment holds {target.n_arms} arms "

@@ -18,16 +18,9 @@ from sklearn.pipeline import make_pipeline
 
 import naive_umodl as naive
 import upturn
-from upturn import persist
 from upturn.features import FilterSelector, UMODLDiscretizer, UMODLSelector
 from upturn.meta import ClassTransformation, TLearner
 from upturn.model_selection import UpliftKFold
-
-
-@pytest.fixture(autouse=True)
-def _registered(monkeypatch):
-    for name in ("UMODLDiscretizer", "UMODLSelector", "FilterSelector"):
-        monkeypatch.setitem(persist.REGISTRY, name, "upturn.features")
 
 
 def draw(kind, n, seed):
@@ -294,7 +287,7 @@ def test_whole_weights_repeat_rows():
 
 def test_a_real_valued_outcome_is_refused_with_advice():
     x, t, _ = draw("noise", 100, 0)
-    with pytest.raises(ValueError, match=r"real-valued outcome. Bin the outcome .* FilterSelector\(score='f'\)"):
+    with pytest.raises(ValueError, match=r"real-valued outcome. Bin the outcome .* FilterSelector\(criterion='f'\)"):
         fit_one(x, t, np.random.default_rng(0).normal(size=100))
     with pytest.raises(ValueError, match="real-valued"):
         fit_one(x, t, np.tile([0.0, 0.5, 1.0, 2.0], 25))
@@ -306,7 +299,7 @@ def test_other_refusals():
         fit_one(x, t, np.ones(100))
     with pytest.raises(ValueError, match=r"sample_weight holds 0\.5.*whole number"):
         UMODLDiscretizer().fit(x[:, None], y, t, sample_weight=np.full(100, 0.5))
-    with pytest.raises(ValueError, match="search='fast': expected one of 'auto'"):
+    with pytest.raises(ValueError, match="search='fast': expected 'auto', 'exact' or 'greedy'"):
         fit_one(x, t, y, search="fast")
     with pytest.raises(ValueError, match="encode='dummy'"):
         fit_one(x, t, y, encode="dummy")
@@ -375,7 +368,7 @@ def test_selector_keeps_columns_as_they_are():
     out = selector.transform(frame)
     pd.testing.assert_frame_equal(out, frame[["works", "city"]])
     assert selector.get_feature_names_out().tolist() == ["works", "city"]
-    np.testing.assert_array_equal(selector.scores_, selector.discretizer_.importances_)
+    np.testing.assert_array_equal(selector.scores_, selector.discretizer_.feature_importances_)
     assert selector.transform(frame[["city", "works", "noise"]]).columns.tolist() == ["works", "city"]
     with pytest.raises(ValueError, match="'works'"):
         selector.transform(frame[["city", "noise"]])
@@ -407,7 +400,7 @@ def test_min_features_keeps_a_pipeline_going_on_noise(least, tmp_path):
     assert np.isfinite(pipeline.fit(X, upturn.pack(y, t)).predict(X)).all()
     selector = pipeline[0]
     assert (selector.scores_ == 0).all()
-    apart = FilterSelector(score="euclidean", k=min(least, 4)).fit(X, y, t)
+    apart = FilterSelector(criterion="euclidean", k=min(least, 4)).fit(X, y, t)
     np.testing.assert_array_equal(selector.get_support(), apart.get_support())
     assert selector.fillers_.tolist() == np.argsort(apart.ranking_)[:least].tolist()
     selector.save(tmp_path / "selector")
@@ -425,7 +418,7 @@ def test_min_features_adds_nothing_where_enough_is_found():
 
 def test_selectors_work_in_a_pipeline_with_a_packed_target():
     frame, t, y = experiment(4000)
-    for selector in (UMODLSelector(), FilterSelector(score="chi2", k=2)):
+    for selector in (UMODLSelector(), FilterSelector(criterion="chi2", k=2)):
         pipeline = make_pipeline(selector, ClassTransformation())
         scores = cross_val_score(pipeline, frame, upturn.pack(y, t), cv=UpliftKFold(3))
         assert (scores > 0).all()
@@ -433,7 +426,7 @@ def test_selectors_work_in_a_pipeline_with_a_packed_target():
 
 def test_treatment_is_routed_without_any_request():
     frame, t, y = experiment(4000)
-    for step in (UMODLDiscretizer(encode="effect"), UMODLSelector(), FilterSelector(score="f", k=2)):
+    for step in (UMODLDiscretizer(encode="effect"), UMODLSelector(), FilterSelector(criterion="f", k=2)):
         packed = make_pipeline(clone(step), ClassTransformation()).fit(frame, upturn.pack(y, t))
         with sklearn.config_context(enable_metadata_routing=True):
             routed = make_pipeline(clone(step), ClassTransformation()).fit(frame, y, treatment=t)
@@ -466,7 +459,10 @@ def test_columns_in_parallel_give_the_same():
 
 def test_summary():
     frame, t, y = experiment()
-    table = UMODLDiscretizer().fit(frame, y, t).summary()
+    summary = UMODLDiscretizer().fit(frame, y, t).summary()
+    assert summary.columns[:4] == ["feature", "part", "rows", "separate"]
+    assert "{lima, oslo}" in repr(summary)
+    table = summary.to_frame()
     assert table["part"].tolist()[0] == "everything"
     assert {"{rome}", "{lima, oslo}"} <= set(table["part"])
     assert table.groupby("feature")["rows"].sum().tolist() == [1500] * 3
@@ -480,13 +476,21 @@ def test_summary():
     assert other["difference"] != 0.0
 
 
+def test_summaries_come_in_the_library_of_the_table():
+    frame, t, y = experiment()
+    table = pl.from_pandas(frame)
+    for model in (UMODLDiscretizer().fit(table, y, t), UMODLSelector().fit(table, y, t).discretizer_):
+        assert isinstance(model.summary().to_frame(), pl.DataFrame)
+    assert isinstance(UMODLDiscretizer().fit(frame, y, t).summary().to_frame(), pd.DataFrame)
+
+
 def test_an_empty_arm_gives_no_nan():
     x = np.repeat([0.0, 1.0], 60)
     t = np.concatenate([np.zeros(60), np.tile([0, 1], 30)])
     y = np.concatenate([np.ones(60), np.tile([0, 1], 30)])
     model = fit_one(x, t, y)
     assert model.n_parts_[0] == 2
-    numbers = model.summary().select_dtypes("number")
+    numbers = model.summary().to_frame().select_dtypes("number")
     assert not numbers.isna().any().any()
     assert model.encode_as([[0.0], [1.0]], "effect").tolist() == [[0.0], [1.0]]
 
@@ -513,7 +517,8 @@ def test_saved_and_loaded(model, tmp_path):
     assert repr(again) == repr(model)
     if isinstance(model, UMODLSelector):
         np.testing.assert_array_equal(again.scores_, model.scores_)
-        pd.testing.assert_frame_equal(again.discretizer_.summary(), model.discretizer_.summary())
+        before, after = (fitted.discretizer_.summary().to_frame() for fitted in (model, again))
+        pd.testing.assert_frame_equal(after, before)
 
 
 @pytest.mark.filterwarnings("ignore:.*kept none")
@@ -552,6 +557,18 @@ def test_a_damaged_state_is_refused(how):
     BREAKS[how](state["partitions"][1])
     with pytest.raises(ValueError, match="partition"):
         clone(model).fit(frame, y, t)._set_state(state)
+
+
+def test_a_selector_refuses_a_discretizer_that_is_not_its_own():
+    frame, t, y = experiment()
+    model = UMODLSelector().fit(frame, y, t)
+    other = UMODLDiscretizer().fit(frame[["works", "noise", "city"]], y, t)
+    for wrong in (UMODLDiscretizer(), FilterSelector().fit(frame, y, t), None):
+        with pytest.raises(ValueError, match="not a fitted UMODLDiscretizer"):
+            model._set_state({**model._get_state(), "discretizer": wrong})
+    for wrong in (other, UMODLDiscretizer(control=1).fit(frame, y, t)):
+        with pytest.raises(ValueError, match="another experiment"):
+            model._set_state({**model._get_state(), "discretizer": wrong})
 
 
 @settings(max_examples=25)

@@ -13,17 +13,11 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
 import upturn
-from upturn import persist
 from upturn.features import FilterSelector
 from upturn.kernels.criteria import CRITERIA, TINY
 from upturn.kernels.filters import bin_divergence
 
 SCORES = ("kl", "euclidean", "chi2", "f", "lr")
-
-
-@pytest.fixture(autouse=True)
-def _registered(monkeypatch):
-    monkeypatch.setitem(persist.REGISTRY, "FilterSelector", "upturn.features")
 
 
 def experiment(n=1200, n_arms=1, seed=0, real=False):
@@ -64,7 +58,7 @@ def naive_score(score, bins, arm, y, weight):
 def test_divergences_on_percentile_bins(score, n_arms, weighted):
     X, y, arm = experiment(n_arms=n_arms)
     weight = np.random.default_rng(1).uniform(0.5, 2, len(y)) if weighted else np.ones(len(y))
-    model = FilterSelector(score=score, k=1, n_bins=5).fit(X, y, arm, sample_weight=weight if weighted else None)
+    model = FilterSelector(criterion=score, k=1, max_bins=5).fit(X, y, arm, sample_weight=weight if weighted else None)
     for j in range(6):
         inner = np.percentile(X[:, j], [20, 40, 60, 80])
         bins = (X[:, [j]] > inner).sum(axis=1)
@@ -80,7 +74,7 @@ def test_levels_and_missing_values_are_bins():
     city = rng.choice(["a", "b", "c"], n).astype(object)
     city[::7] = None
     age = np.where(rng.random(n) < 0.2, np.nan, rng.integers(0, 3, n))
-    model = FilterSelector(score="euclidean", k="all", n_bins=50).fit(pd.DataFrame({"c": city, "x": age}), y, arm)
+    model = FilterSelector(criterion="euclidean", k="all", max_bins=50).fit(pd.DataFrame({"c": city, "x": age}), y, arm)
     city_bins = np.array([{"a": 0, "b": 1, "c": 2, None: 3}[v] for v in city])
     age_bins = np.where(np.isnan(age), 3, age)
     for j, bins in enumerate((city_bins, age_bins)):
@@ -124,7 +118,7 @@ def test_f_is_the_test_of_the_interaction(n_arms, real, weighted):
     X, y, arm = experiment(n_arms=n_arms, real=real)
     X = X * 100 + 1e4
     weight = np.random.default_rng(1).uniform(0.5, 2, len(y)) if weighted else np.ones(len(y))
-    model = FilterSelector(score="f", k=1).fit(X, y, arm, sample_weight=weight if weighted else None)
+    model = FilterSelector(criterion="f", k=1).fit(X, y, arm, sample_weight=weight if weighted else None)
     for j in range(6):
         small, large = (residuals(d, y, weight) for d in plain_designs((X[:, j] - 1e4) / 100, arm, n_arms))
         free = len(y) - 2 * (n_arms + 1)
@@ -137,7 +131,7 @@ def test_f_is_the_test_of_the_interaction(n_arms, real, weighted):
 @pytest.mark.parametrize("n_arms", [1, 2])
 def test_lr_is_the_likelihood_ratio_of_two_logistic_regressions(n_arms):
     X, y, arm = experiment(n=600, n_arms=n_arms)
-    model = FilterSelector(score="lr", k=1).fit(X, y, arm)
+    model = FilterSelector(criterion="lr", k=1).fit(X, y, arm)
 
     def likelihood(design):
         fitted = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000, fit_intercept=False).fit(design, y)
@@ -158,7 +152,7 @@ def test_tests_of_categories_and_missing_values_use_their_degrees_of_freedom():
     city = rng.choice(["a", "b", "c"], n)
     age = np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n))
     frame = pd.DataFrame({"c": city, "x": age})
-    f, lr = (FilterSelector(score=s, k="all").fit(frame, y, arm) for s in ("f", "lr"))
+    f, lr = (FilterSelector(criterion=s, k="all").fit(frame, y, arm) for s in ("f", "lr"))
     for j, columns in enumerate(
         (
             np.column_stack([city == "b", city == "c"]).astype(float),
@@ -179,7 +173,7 @@ def test_tests_of_categories_and_missing_values_use_their_degrees_of_freedom():
 def test_p_values_of_noise_are_uniform(score):
     rng = np.random.default_rng(0)
     arm, y = rng.integers(0, 2, 500), rng.integers(0, 2, 500)
-    model = FilterSelector(score=score, k="all").fit(rng.normal(size=(500, 300)), y, arm)
+    model = FilterSelector(criterion=score, k="all").fit(rng.normal(size=(500, 300)), y, arm)
     assert stats.kstest(model.pvalues_, "uniform").pvalue > 0.01
 
 
@@ -189,7 +183,7 @@ def test_columns_that_say_nothing_score_nothing_special(score):
     X[:, 0] = 7.0
     X[:, 1] = np.nan
     X[:, 2] = arm  # the feature is the treatment: no interaction can be told from it
-    model = FilterSelector(score=score, k=1).fit(X, y, arm)
+    model = FilterSelector(criterion=score, k=1).fit(X, y, arm)
     assert np.isfinite(model.scores_).all()
     assert model.ranking_[3] == 1
     if score in ("f", "lr"):
@@ -201,7 +195,7 @@ def test_separated_outcomes_do_not_break_the_likelihood_ratio():
     rng = np.random.default_rng(0)
     x, arm = rng.normal(size=300), np.tile([0, 1], 150)
     y = np.where(arm == 1, x > 0, rng.random(300) < 0.5).astype(int)
-    model = FilterSelector(score="lr", k=1).fit(np.column_stack([rng.normal(size=300), x]), y, arm)
+    model = FilterSelector(criterion="lr", k=1).fit(np.column_stack([rng.normal(size=300), x]), y, arm)
     assert np.isfinite(model.scores_).all()
     assert model.get_support(indices=True).tolist() == [1]
 
@@ -209,15 +203,15 @@ def test_separated_outcomes_do_not_break_the_likelihood_ratio():
 def test_real_outcomes_where_they_make_sense():
     X, y, arm = experiment(real=True)
     for score in ("f", "euclidean"):
-        assert FilterSelector(score=score, k=1).fit(X, y, arm).get_support(indices=True).tolist() == [3]
+        assert FilterSelector(criterion=score, k=1).fit(X, y, arm).get_support(indices=True).tolist() == [3]
     for score in ("kl", "chi2", "lr"):
-        with pytest.raises(ValueError, match="score='f' or score='euclidean'"):
-            FilterSelector(score=score).fit(X, y, arm)
+        with pytest.raises(ValueError, match="criterion='f' or criterion='euclidean'"):
+            FilterSelector(criterion=score).fit(X, y, arm)
 
 
 def test_euclidean_of_a_real_outcome_compares_means():
     X, y, arm = experiment(real=True)
-    model = FilterSelector(score="euclidean", k=1, n_bins=2).fit(X, y, arm)
+    model = FilterSelector(criterion="euclidean", k=1, max_bins=2).fit(X, y, arm)
     high = X[:, 0] > np.median(X[:, 0])
     gaps = [(y[(high == h) & (arm == 1)].mean() - y[(high == h) & (arm == 0)].mean()) ** 2 for h in (False, True)]
     assert model.scores_[0] == pytest.approx(np.mean(gaps))
@@ -229,15 +223,17 @@ def test_k_and_ranking():
     assert model.get_support().sum() == 3
     assert sorted(model.ranking_.tolist()) == [1, 2, 3, 4, 5, 6]
     assert np.argsort(model.ranking_).tolist() == np.argsort(-model.scores_, kind="stable").tolist()
+    np.testing.assert_array_equal(model.feature_importances_, model.scores_)
+    assert not hasattr(FilterSelector(), "feature_importances_")
     assert FilterSelector(k="all").fit(X, y, arm).get_support().all()
     assert FilterSelector(k=99).fit(X, y, arm).get_support().all()
     for wrong in (0, -1, 1.5, "some", True):
         with pytest.raises(ValueError, match="expected how many"):
             FilterSelector(k=wrong).fit(X, y, arm)
-    with pytest.raises(ValueError, match="n_bins"):
-        FilterSelector(n_bins=1).fit(X, y, arm)
-    with pytest.raises(ValueError, match="expected one of 'kl'"):
-        FilterSelector(score="gain").fit(X, y, arm)
+    with pytest.raises(ValueError, match="max_bins=1: expected a whole number of at least 2"):
+        FilterSelector(max_bins=1).fit(X, y, arm)
+    with pytest.raises(ValueError, match="criterion='gain': expected 'kl'"):
+        FilterSelector(criterion="gain").fit(X, y, arm)
     with pytest.raises(ValueError, match="one value only"):
         FilterSelector().fit(X, np.ones(len(y)), arm)
 
@@ -245,7 +241,7 @@ def test_k_and_ranking():
 @pytest.mark.parametrize("score", SCORES)
 def test_saved_and_loaded(score, tmp_path):
     X, y, arm = experiment()
-    model = FilterSelector(score=score, k=2, n_jobs=2).fit(X, y, arm)
+    model = FilterSelector(criterion=score, k=2, n_jobs=2).fit(X, y, arm)
     model.save(tmp_path / "filter")
     again = upturn.load(tmp_path / "filter")
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
@@ -254,7 +250,7 @@ def test_saved_and_loaded(score, tmp_path):
 
 def test_a_damaged_state_is_refused():
     X, y, arm = experiment()
-    model = FilterSelector(score="f").fit(X, y, arm)
+    model = FilterSelector(criterion="f").fit(X, y, arm)
     for name, value in (
         ("scores", np.zeros(3)),
         ("scores", np.full(6, np.nan)),

@@ -82,7 +82,7 @@ def read_cells(data: Experiment) -> tuple[Floats, Cells]:
             f"y has {len(classes):,} distinct values (from {classes[0]:g} to {classes[-1]:g}): UMODL counts classes and does not "
             "take a real-valued outcome. Bin the outcome yourself, as in y = (spend > 0) or "
             "y = np.digitize(spend, np.quantile(spend, [.25, .5, .75])), or rank features with "
-            "FilterSelector(score='f') or FilterSelector(score='euclidean'), which take real values"
+            "FilterSelector(criterion='f') or FilterSelector(criterion='euclidean'), which take real values"
         )
     if n_arms * len(classes) > MOST_CELLS:
         raise ValueError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 from upturn._arrays import Floats, Ints
 from upturn._experiment import Experiment
 from upturn._parallel import run_parallel
-from upturn._results import like_input, new_frame
+from upturn._parameters import JOBS, LABEL, VERBOSE, check, one_of
+from upturn._results import Table, like_input
 from upturn._target import Label
 from upturn.base import Gated
 from upturn.features._cells import MOST_CLASSES, Cells, read_cells
 from upturn.features._column import partition_column
 from upturn.features._partition import Partition
 
-SEARCHES = ("auto", "exact", "greedy")
-ENCODINGS = ("code", "effect", "onehot")
+SEARCH = one_of("auto", "exact", "greedy")
+ENCODING = one_of("code", "effect", "onehot")
 
 
 class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
@@ -62,8 +63,10 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
     ----------
     partitions_ : list of Partition
         By feature: ``edges`` or ``groups``, ``counts`` by part, arm and class, ``separate`` (the W), costs.
-    n_parts_, cost_, null_cost_, compression_, importances_ : arrays of shape (n_features,)
-        Number of parts; cost of the model and of a single part; 1 - cost / null cost; equation (11).
+    n_parts_, cost_, null_cost_, compression_ : arrays of shape (n_features,)
+        Number of parts; cost of the model and of a single part; 1 - cost / null cost.
+    feature_importances_ : array of shape (n_features,)
+        Equation (11): mean squared difference of the arms' rates over the parts, 0 for a single part.
     encoding_ : str
         The ``encode`` of the fit.
     classes_ : array
@@ -114,9 +117,15 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
         self.verbose = verbose
         self.control = control
 
+    _parameters: ClassVar = {
+        "search": SEARCH,
+        "encode": ENCODING,
+        "n_jobs": JOBS,
+        "verbose": VERBOSE,
+        "control": LABEL,
+    }
+
     def _fit(self, data: Experiment) -> None:
-        _one_of("search", self.search, SEARCHES)
-        _one_of("encode", self.encode, ENCODINGS)
         if data.weight is not None and (data.weight == 0).any():
             data = data.take(np.flatnonzero(data.weight))
         classes, cells = read_cells(data)
@@ -147,7 +156,7 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
         return 1.0 - self.cost_ / self.null_cost_
 
     @property
-    def importances_(self) -> Floats:
+    def feature_importances_(self) -> Floats:
         """Equation (11), by feature."""
         return np.array([part.importance() for part in self.partitions_])
 
@@ -168,7 +177,7 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
     def encode_as(self, X: Any, encode: Literal["code", "effect", "onehot"]) -> Any:
         """Encode a table in another way than ``transform`` does."""
         matrix = self._encode(X)
-        _one_of("encode", encode, ENCODINGS)
+        check("encode", encode, ENCODING)
         blocks: list[NDArray[Any]] = []
         for j, part in enumerate(self.partitions_):
             codes = part.codes(np.ascontiguousarray(matrix[:, j]))
@@ -198,11 +207,12 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
                 names.append(name)
         return names
 
-    def summary(self) -> Any:
+    def summary(self) -> Table:
         """Return a table with a row for each part of each feature: rows, W, the arms' rates, and the effects.
 
         ``difference`` is the raw difference to control, ``effect`` the same with 0 where the model sees none. An arm
-        without rows in a part takes the rate of the part.
+        without rows in a part takes the rate of the part. ``summary().to_frame()`` is a frame of the library that X
+        came in.
         """
         check_is_fitted(self)
         columns: dict[str, list[Any]] = {"feature": [], "part": [], "rows": [], "separate": []}
@@ -220,7 +230,7 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
                 of = f"[{label}]" if several else ""
                 columns.setdefault(f"difference{of}", []).extend(part.differences(self.classes_)[:, a].tolist())
                 columns.setdefault(f"effect{of}", []).extend(part.effects(self.classes_)[:, a].tolist())
-        return new_frame(columns)
+        return Table(columns, library=self._library)
 
     def partition_of(self, feature: str | int) -> tuple[str, Partition, list[str]]:
         """Return the name of a feature, its partition, and its parts in words.
@@ -247,7 +257,7 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
             raise ValueError("the classes are not increasing numbers")
         if not isinstance(parts, list) or len(parts) != self.n_features_in_:
             raise ValueError("there must be one partition for each feature")
-        _one_of("encoding", state["encoding"], ENCODINGS)
+        check("encoding", state["encoding"], ENCODING)
         levels = [None if level is None else len(level) for level in self._schema.levels]
         self.partitions_ = [
             Partition.from_state(part, len(self.arms_) + 1, len(classes), n_levels)
@@ -259,11 +269,6 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
 def _fit_column(data: Experiment, cells: Cells, search: str, j: int) -> Partition:
     levels = data.schema.levels[j]
     return partition_column(np.ascontiguousarray(data.X[:, j]), cells, None if levels is None else len(levels), search)
-
-
-def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, allowed))}")
 
 
 def _position(feature: str | int, names: tuple[str, ...]) -> int:

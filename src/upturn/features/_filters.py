@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.stats import chi2 as chi2_distribution
@@ -12,21 +12,21 @@ from scipy.stats import f as f_distribution
 from upturn._arrays import Bools, Floats
 from upturn._experiment import Experiment
 from upturn._parallel import run_parallel
+from upturn._parameters import JOBS, LABEL, VERBOSE, one_of, whole
 from upturn._target import Label
-from upturn.features._discretizer import _one_of
 from upturn.features._interaction import f_statistic, likelihood_ratio
 from upturn.features._percentiles import bin_score
 from upturn.features._selectors import UpliftSelector
 from upturn.kernels.criteria import CRITERIA
 
 DIVERGENCES = ("kl", "euclidean", "chi2")
-SCORES = (*DIVERGENCES, "f", "lr")
+TESTS = ("f", "lr")
 
 
 class FilterSelector(UpliftSelector):
     r"""Keep the k features with the highest uplift score (the filters of [1]_).
 
-    ``score="kl"``, ``"euclidean"``, ``"chi2"``: the feature is cut into ``n_bins`` bins at its percentiles, and the
+    ``criterion="kl"``, ``"euclidean"``, ``"chi2"``: the feature is cut into ``max_bins`` bins at its percentiles, and the
     score is how far the arms are from control in them,
 
     .. math:: \sum_b \frac{N_b}{N} \sum_k D(P_{kb} : P_{0b}),
@@ -35,19 +35,20 @@ class FilterSelector(UpliftSelector):
     distributions: the formulas of the tree criteria. A categorical feature has a bin for each level, missing values
     have a bin of their own, and an arm without rows in a bin tells nothing there.
 
-    ``score="f"``: the F statistic of the interaction terms in the linear regression of the outcome on treatment,
-    feature and treatment × feature. ``score="lr"``: the likelihood-ratio statistic of the same terms in a logistic
+    ``criterion="f"``: the F statistic of the interaction terms in the linear regression of the outcome on treatment,
+    feature and treatment × feature. ``criterion="lr"``: the likelihood-ratio statistic of the same terms in a logistic
     regression. Levels become 0-1 columns, missing numbers the mean with a 0-1 column that says so. Features may then
     differ in degrees of freedom, so they are ranked by p-value, which for numeric features without missing values is
     the order of the statistics.
 
     Parameters
     ----------
-    score : {"kl", "euclidean", "chi2", "f", "lr"}
+    criterion : {"kl", "euclidean", "chi2", "f", "lr"}
+        What the score of a feature is.
     k : int or "all"
         How many features to keep.
-    n_bins : int
-        Percentile bins of the divergence filters.
+    max_bins : int
+        Most percentile bins of a numeric feature, for the divergences.
     n_jobs : int, optional
         Columns are scored on so many threads.
     verbose : int
@@ -57,8 +58,8 @@ class FilterSelector(UpliftSelector):
 
     Attributes
     ----------
-    scores_ : array of shape (n_features,)
-        Divergences or statistics.
+    scores_, feature_importances_ : arrays of shape (n_features,)
+        Divergences or statistics, under both names.
     pvalues_ : array of shape (n_features,) or None
         Of the F and likelihood-ratio tests.
     ranking_ : array of shape (n_features,)
@@ -83,55 +84,53 @@ class FilterSelector(UpliftSelector):
     >>> rng = np.random.default_rng(0)
     >>> X, treatment = rng.normal(size=(2000, 5)), rng.integers(0, 2, 2000)
     >>> y = rng.random(2000) < 0.3 + 0.4 * treatment * (X[:, 2] > 0)
-    >>> FilterSelector(score="kl", k=1).fit(X, y, treatment).get_support(indices=True)
+    >>> FilterSelector(criterion="kl", k=1).fit(X, y, treatment).get_support(indices=True)
     array([2])
     """
 
     def __init__(
         self,
         *,
-        score: Literal["kl", "euclidean", "chi2", "f", "lr"] = "kl",
+        criterion: Literal["kl", "euclidean", "chi2", "f", "lr"] = "kl",
         k: int | Literal["all"] = 10,
-        n_bins: int = 10,
+        max_bins: int = 10,
         n_jobs: int | None = None,
         verbose: int = 0,
         control: Label | None = None,
     ) -> None:
-        self.score = score
+        self.criterion = criterion
         self.k = k
-        self.n_bins = n_bins
+        self.max_bins = max_bins
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.control = control
 
+    _parameters: ClassVar = {
+        "criterion": one_of(*DIVERGENCES, *TESTS),
+        "k": (whole(least=1) | one_of("all")).named("how many features to keep, 1 or more, or 'all'"),
+        "max_bins": whole(least=2),
+        "n_jobs": JOBS,
+        "verbose": VERBOSE,
+        "control": LABEL,
+    }
+
     def _fit(self, data: Experiment) -> None:
-        _one_of("score", self.score, SCORES)
-        self._check_counts()
-        y, binary = _outcome(data, self.score)
-        if self.score in DIVERGENCES:
-            judge = partial(bin_score, data, y, binary, CRITERIA[self.score].code, self.n_bins)
+        y, binary = _outcome(data, self.criterion)
+        if self.criterion in DIVERGENCES:
+            score_of = partial(bin_score, data, y, binary, CRITERIA[self.criterion].code, self.max_bins)
         else:
-            judge = partial(_test, data, y, self.score)
+            score_of = partial(_test, data, y, self.criterion)
         found = np.array(
             run_parallel(
-                judge, range(data.X.shape[1]), n_jobs=self.n_jobs, verbose=self.verbose, description=self.score
+                score_of, range(data.X.shape[1]), n_jobs=self.n_jobs, verbose=self.verbose, description=self.criterion
             )
         )
         self.scores_, log_p = np.ascontiguousarray(found[:, 0]), found[:, 1]
-        self.pvalues_ = None if self.score in DIVERGENCES else np.exp(log_p)
+        self.pvalues_ = np.exp(log_p) if self.criterion in TESTS else None
         order = np.lexsort((np.arange(len(found)), -self.scores_, log_p))
         self.ranking_ = np.empty(len(found), dtype=np.int64)
         self.ranking_[order] = np.arange(1, len(found) + 1)
         self.n_selected_ = len(found) if self.k == "all" else min(int(self.k), len(found))
-
-    def _check_counts(self) -> None:
-        good = self.k == "all" or (
-            isinstance(self.k, int | np.integer) and not isinstance(self.k, bool) and self.k >= 1
-        )
-        if not good:
-            raise ValueError(f"k={self.k!r}: expected how many features to keep, 1 or more, or 'all'")
-        if not isinstance(self.n_bins, int | np.integer) or self.n_bins < 2:
-            raise ValueError(f"n_bins={self.n_bins!r}: expected a whole number of 2 or more")
 
     def _get_support_mask(self) -> Bools:
         return self.ranking_ <= self.n_selected_
@@ -159,26 +158,26 @@ class FilterSelector(UpliftSelector):
         self.n_selected_ = state["n_selected"]
 
 
-def _outcome(data: Experiment, score: str) -> tuple[Floats, bool]:
-    """Return the outcome as the score takes it, and whether it is 0-1."""
+def _outcome(data: Experiment, criterion: str) -> tuple[Floats, bool]:
+    """Return the outcome as the criterion takes it, and whether it is 0-1."""
     classes = np.unique(data.y)
     if len(classes) == 2:
         return (data.y == classes[1]).astype(np.float64), True
     if len(classes) == 1:
         raise ValueError(f"y has one value only, {classes[0]:g}: there is nothing that features could tell")
-    if score == "lr" or (score in CRITERIA and CRITERIA[score].needs_rates):
+    if criterion == "lr" or (criterion in CRITERIA and CRITERIA[criterion].needs_rates):
         raise ValueError(
-            f"y has {len(classes):,} distinct values and FilterSelector(score={score!r}) needs exactly two: use score='f' or "
-            "score='euclidean', which take real-valued outcomes, or make it two classes yourself, as in y = (spend > 0)"
+            f"y has {len(classes):,} distinct values and FilterSelector(criterion={criterion!r}) needs exactly two: use "
+            "criterion='f' or criterion='euclidean', which take real-valued outcomes, or make it two classes yourself, as in y = (spend > 0)"
         )
     return data.y, False
 
 
-def _test(data: Experiment, y: Floats, score: str, j: int) -> tuple[float, float]:
+def _test(data: Experiment, y: Floats, criterion: str, j: int) -> tuple[float, float]:
     """Return the statistic and the logarithm of its p-value; a feature that cannot interact scores 0."""
     levels = data.schema.levels[j]
     columns = _regressors(data.X[:, j], None if levels is None else len(levels))
-    if score == "f":
+    if criterion == "f":
         statistic, extra, rest = f_statistic(columns, data.arm, data.n_arms, y, data.weight)
         log_p = f_distribution.logsf(statistic, extra, rest) if extra > 0 and rest > 0 else 0.0
     else:

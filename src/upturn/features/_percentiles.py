@@ -9,7 +9,7 @@ from upturn._experiment import Experiment
 from upturn.kernels.filters import bin_divergence
 
 
-def bins_of(column: Floats, n_levels: int | None, n_bins: int) -> Ints:
+def bins_of(column: Floats, n_levels: int | None, max_bins: int) -> Ints:
     """Return the bin of each row: percentile bins, or levels; missing values last."""
     missing = np.isnan(column)
     if n_levels is not None:
@@ -17,16 +17,16 @@ def bins_of(column: Floats, n_levels: int | None, n_bins: int) -> Ints:
     values = column[~missing] if missing.any() else column
     if len(values) == 0:
         return np.zeros(len(column), dtype=np.int64)
-    inner = np.unique(np.percentile(values, np.linspace(0, 100, n_bins + 1)[1:-1]))
+    inner = np.unique(np.percentile(values, np.linspace(0, 100, max_bins + 1)[1:-1]))
     codes = np.searchsorted(inner, column, side="left").astype(np.int64)
     codes[missing] = len(inner) + 1
     return codes
 
 
-def bin_score(data: Experiment, y: Floats, binary: bool, code: int, n_bins: int, j: int) -> tuple[float, float]:
+def bin_score(data: Experiment, y: Floats, binary: bool, code: int, max_bins: int, j: int) -> tuple[float, float]:
     """Return the divergence of the arms from control over the bins of column j, and 0, the logarithm of no p-value."""
     levels = data.schema.levels[j]
-    bins = bins_of(data.X[:, j], None if levels is None else len(levels), n_bins)
+    bins = bins_of(data.X[:, j], None if levels is None else len(levels), max_bins)
     n_arms = data.n_arms + 1
     cells = bins * n_arms + data.arm
     shape, size = (int(bins.max()) + 1, n_arms), (int(bins.max()) + 1) * n_arms

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.feature_selection import SelectorMixin
@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Bools, Floats, Ints
 from upturn._experiment import Experiment
+from upturn._parameters import FLAG, JOBS, LABEL, VERBOSE, whole
 from upturn._results import select_columns
 from upturn._target import Label
 from upturn.base import Gated
-from upturn.features._discretizer import UMODLDiscretizer
+from upturn.features._discretizer import SEARCH, UMODLDiscretizer
 from upturn.features._percentiles import bin_score
 from upturn.kernels.criteria import CRITERIA
 
@@ -23,6 +24,11 @@ class UpliftSelector(SelectorMixin, Gated):  # type: ignore[misc]
     """Base of the selectors: ``transform`` keeps the columns of the mask, untouched, in the user's own kind of table."""
 
     scores_: Floats
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Importance of each feature, unnormalised: its score."""
+        return self.scores_
 
     def transform(self, X: Any) -> Any:
         """Keep the selected columns.
@@ -81,14 +87,12 @@ class UMODLSelector(UpliftSelector):
 
     Attributes
     ----------
-    scores_ : array of shape (n_features,)
-        Importances.
+    scores_, feature_importances_ : arrays of shape (n_features,)
+        The importance of each feature, under both names.
     fillers_ : array of int
         Columns that score 0 and are kept for the sake of ``min_features``, the best first.
-    partitions_, classes_
-        See :class:`UMODLDiscretizer`.
     discretizer_ : UMODLDiscretizer
-        A fitted discretizer made of them: summaries, plots, encodings.
+        What the scores were read off, fitted: partitions, summaries, encodings; ``plot.parts`` draws them.
     control_, arms_ : label, list of labels
 
     References
@@ -124,31 +128,27 @@ class UMODLSelector(UpliftSelector):
         self.verbose = verbose
         self.control = control
 
+    _parameters: ClassVar = {
+        "effect_only": FLAG,
+        "min_features": whole(least=0),
+        "search": SEARCH,
+        "n_jobs": JOBS,
+        "verbose": VERBOSE,
+        "control": LABEL,
+    }
+
     def _fit(self, data: Experiment) -> None:
-        least = self.min_features
-        if not isinstance(least, int | np.integer) or isinstance(least, bool) or least < 0:
-            raise ValueError(f"min_features={least!r}: expected how many features to keep at least, 0 or more")
-        model = self._new_discretizer()
+        model = UMODLDiscretizer(search=self.search, n_jobs=self.n_jobs, verbose=self.verbose, control=self.control)
         model._fit(data)
-        self._adopt(model, self.effect_only)
-        self.fillers_ = _farthest_apart(data, np.flatnonzero(self.scores_ == 0), least - int((self.scores_ > 0).sum()))
-
-    @property
-    def discretizer_(self) -> UMODLDiscretizer:
-        """The discretizer behind the scores, fitted: summaries, plots, encodings."""
-        check_is_fitted(self)
-        model = self._new_discretizer()
-        model.partitions_, model.classes_, model.encoding_ = self.partitions_, self.classes_, model.encode
-        model.control_, model.arms_ = self.control_, self.arms_
-        model._adopt_schema(self._schema)
-        return model
-
-    def _new_discretizer(self) -> UMODLDiscretizer:
-        return UMODLDiscretizer(search=self.search, n_jobs=self.n_jobs, verbose=self.verbose, control=self.control)
+        model._remember(data.target.control, data.target.arms, data.schema)
+        model._library = self._library
+        self._adopt(model, bool(self.effect_only))
+        missing = self.min_features - int((self.scores_ > 0).sum())
+        self.fillers_ = _farthest_apart(data, np.flatnonzero(self.scores_ == 0), missing)
 
     def _adopt(self, model: UMODLDiscretizer, effect_only: bool) -> None:
-        self.partitions_, self.classes_ = model.partitions_, model.classes_
-        self.scores_ = np.array([part.importance(effect_only) for part in self.partitions_])
+        self.discretizer_ = model
+        self.scores_ = np.array([part.importance(effect_only) for part in model.partitions_])
         self._counted_effect_only = effect_only  # the parameter may be set anew before the next fit
 
     def _get_support_mask(self) -> Bools:
@@ -163,18 +163,21 @@ class UMODLSelector(UpliftSelector):
         )
 
     def _get_state(self) -> dict[str, Any]:
-        fitted = self.discretizer_._get_state()
-        return {**fitted, "effect_only": self._counted_effect_only, "fillers": self.fillers_}
+        return {
+            "discretizer": self.discretizer_,
+            "effect_only": self._counted_effect_only,
+            "fillers": self.fillers_,
+        }
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        model = self._new_discretizer()
-        model.control_, model.arms_ = self.control_, self.arms_
-        model._adopt_schema(self._schema)
-        model._set_state(state)
+        model, fillers = state["discretizer"], state["fillers"]
+        if not isinstance(model, UMODLDiscretizer) or not model.__sklearn_is_fitted__():
+            raise ValueError("the discretizer inside a selector is not a fitted UMODLDiscretizer")
+        if (model.control_, model.arms_, model._schema) != (self.control_, self.arms_, self._schema):
+            raise ValueError("the discretizer inside a selector is of another experiment")
         if not isinstance(state["effect_only"], bool):
             raise ValueError("effect_only is not a yes or no")
         self._adopt(model, state["effect_only"])
-        fillers = state.get("fillers", np.empty(0, dtype=np.int64))  # files of earlier versions have none
         allowed = set(np.flatnonzero(self.scores_ == 0).tolist())
         good = fillers.dtype == np.int64 and fillers.ndim == 1 and len(set(fillers.tolist())) == len(fillers)
         if not good or not set(fillers.tolist()) <= allowed:
