@@ -23,6 +23,7 @@ import warnings
 import numpy as np
 import pandas as pd
 
+from upturn.datasets import simulate_pattern
 from upturn.features import UMODLDiscretizer
 from upturn.features._cost import interval_prior, part_costs
 
@@ -33,23 +34,25 @@ try:
 except ImportError:
     kuplift_encoding = None
 
-PATTERNS = ("crenel .8", "crenel .6", "continuous", "scissors", "spikes")
+PATTERNS = {
+    "crenel .8": ("crenel1", 0.8),
+    "crenel .6": ("crenel1", 0.6),
+    "continuous": ("continuous", 1.0),
+    "scissors": ("scissors", 1.0),
+}
 ROWS = []
 
 
-def draw(pattern, n, seed=0):
+def draw(kind, n, seed=0):
     """One feature on [0, 10]; returns x, treatment, y."""
+    if kind in PATTERNS:
+        pattern, theta = PATTERNS[kind]
+        data = simulate_pattern(pattern, n, theta, random_state=seed)
+        return data.X[:, 0], data.treatment, data.y
     rng = np.random.default_rng(seed)
     x, t = rng.uniform(0, 10, n), rng.integers(0, 2, n)
-    i = np.floor(x).astype(int)
-    p = {
-        "crenel .8": np.where((i % 2 == 0) == (t == 1), 0.8, 0.2),
-        "crenel .6": np.where((i % 2 == 0) == (t == 1), 0.6, 0.4),
-        "continuous": np.where(t == 1, x / 10, 0.5),
-        "scissors": np.where(t == 1, (i + 1) / 10, 1 - (i + 1) / 10),
-        "spikes": np.where((np.floor(x * 20).astype(int) % 40 == 7) & (t == 1), 0.95, 0.2),
-        "noise": np.full(n, 0.3),
-    }[pattern]
+    spike = np.floor(20 * x).astype(int) % 40 == 7
+    p = {"spikes": np.where(spike & (t == 1), 0.95, 0.2), "noise": np.full(n, 0.3)}[kind]
     return x, t, (rng.random(n) < p).astype(int)
 
 
@@ -130,7 +133,7 @@ def one_feature(sizes):
           f"{'core/up':>8}{'Py/up':>8}   {'I':>3}{'core I':>7}{'Py I':>6}   {'core cost':>10}{'Py cost':>9}")  # fmt: skip
     core = Core() if kuplift_encoding else None
     for n in sizes:
-        for pattern in PATTERNS:
+        for pattern in (*PATTERNS, "spikes"):
             x, t, y = draw(pattern, n)
             repeat = 5 if n <= 100_000 else 2
             ours, model = least_time(repeat, UMODLDiscretizer().fit, x[:, None], y, t)

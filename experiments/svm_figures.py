@@ -10,24 +10,10 @@ import os
 
 import numpy as np
 
-from upturn.datasets import load_uci_split
+from upturn.datasets import load_uci_split, simulate_crescents
 from upturn.svm import UpliftSVM, sign_shares
 
 POWERS = (1.0, 1.2, 1.5, 2.0)
-
-
-def crescents(n=400, seed=0):
-    """Two crescents where treatment helps or harms, and a rectangle between them where it does nothing."""
-    rng = np.random.default_rng(seed)
-    angle = rng.uniform(0, np.pi, n)
-    up = np.column_stack([np.cos(angle), np.sin(angle) + 1.0]) + 0.08 * rng.normal(size=(n, 2))
-    down = np.column_stack([np.cos(angle) + 0.8, -np.sin(angle) - 1.0]) + 0.08 * rng.normal(size=(n, 2))
-    across = rng.uniform(-1.5, 2.5, n)
-    middle = np.column_stack([across, 0.35 * (across - 0.5) + rng.uniform(-0.4, 0.4, n)])
-    X, effect = np.vstack([up, middle, down]), np.repeat([1, 0, -1], n)
-    t = rng.integers(0, 2, 3 * n)
-    y = np.where(effect == 1, t, np.where(effect == -1, 1 - t, rng.integers(0, 2, 3 * n)))
-    return X, y, t, effect
 
 
 def main():
@@ -46,7 +32,8 @@ def main():
             print(f"{name:<14} p={p:<4} neutral from {shares[0, 1]:.2f} to {shares[-1, 1]:.2f}; "
                   f"largest step {jump:.2f} at ratio {at:.2f}", flush=True)  # fmt: skip
             pictures[name, p] = ratios, shares
-    X, y, t, effect = crescents()
+    data = simulate_crescents(1200, random_state=0)
+    X, y, t, effect = data.X, data.y, data.treatment, data.effect
     for ratio in (1.0, 2.0, 3.0, 4.0):
         model = UpliftSVM(C=1.0, ratio=ratio, standardize=False).fit(X, y, t)
         sign = model.predict_sign(X)

@@ -11,24 +11,28 @@ import argparse
 
 import numpy as np
 
+from upturn.datasets import simulate_pattern
 from upturn.features import UMODLDiscretizer
 
+PATTERNS = {
+    "crenel .8": ("crenel1", 0.8),
+    "crenel .6": ("crenel1", 0.6),
+    "continuous": ("continuous", 1.0),
+    "scissors": ("scissors", 1.0),
+}
 SEEDS = {3000: 4, 10_000: 4, 30_000: 3}
 
 
 def draw_uniform(kind, n, seed):
     """One feature on [0, 10]; returns x, treatment, y."""
+    if kind in PATTERNS:
+        pattern, theta = PATTERNS[kind]
+        data = simulate_pattern(pattern, n, theta, random_state=seed)
+        return data.X[:, 0], data.treatment, data.y
     rng = np.random.default_rng(seed)
     x, t = rng.uniform(0, 10, n), rng.integers(0, 2, n)
-    i = np.floor(x).astype(int)
-    p = {
-        "crenel .8": np.where((i % 2 == 0) == (t == 1), 0.8, 0.2),
-        "crenel .6": np.where((i % 2 == 0) == (t == 1), 0.6, 0.4),
-        "continuous": np.where(t == 1, x / 10, 0.5),
-        "scissors": np.where(t == 1, (i + 1) / 10, 1 - (i + 1) / 10),
-        "spikes": np.where((np.floor(x * 20).astype(int) % 40 == 7) & (t == 1), 0.95, 0.2),
-        "noise": np.full(n, 0.3),
-    }[kind]
+    spike = np.floor(20 * x).astype(int) % 40 == 7
+    p = {"spikes": np.where(spike & (t == 1), 0.95, 0.2), "noise": np.full(n, 0.3)}[kind]
     return x, t, (rng.random(n) < p).astype(int)
 
 
@@ -53,7 +57,7 @@ def draw_normal(kind, n, seed):
     return x, t, (rng.random(n) < p).astype(int)
 
 
-UNIFORM = ("crenel .8", "crenel .6", "continuous", "scissors", "spikes", "noise")
+UNIFORM = (*PATTERNS, "spikes", "noise")
 NORMAL = ("sine", "square", "class only", "fast sine", "rare", "needle", "ties", "lognormal")
 
 

@@ -237,7 +237,7 @@ def test_six_loaders_work_from_the_package_alone(call, sizes, monkeypatch, tmp_p
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: datasets.load_hillstrom(outcome="buy"), "outcome='buy'; expected one of.*'visit'"),
+        (lambda: datasets.load_hillstrom(outcome="buy"), "outcome='buy': expected 'visit', 'conversion' or 'spend'"),
         (lambda: datasets.load_hillstrom(arms="mens"), "arms='mens'"),
         (lambda: datasets.load_colon("recur"), "outcome='recur'.*'recurrence'"),
         (lambda: datasets.load_colon(arms="5fu"), "arms='5fu'"),

@@ -166,12 +166,12 @@ def test_50d_values_of_the_paper():
     np.testing.assert_allclose(data.effect, 0.2 * (data.X[:, t] - data.X[:, :1]), atol=1e-12)
 
 
-@pytest.mark.parametrize(("arms", "alpha"), [(2, 1.0), (7, 0.3)])
-def test_50d_with_any_number_of_arms(arms, alpha):
-    data = datasets.simulate_zhao_50d(150_000, arms=arms, alpha=alpha, random_state=0)
+@pytest.mark.parametrize(("arms", "effect_size"), [(2, 1.0), (7, 0.3)])
+def test_50d_with_any_number_of_arms(arms, effect_size):
+    data = datasets.simulate_zhao_50d(150_000, arms=arms, effect_size=effect_size, random_state=0)
     response = data.details["response"]
-    assert response[:, 0].mean() == pytest.approx(4.185 + 2.5 * alpha, abs=0.02)
-    assert response.max(axis=1).mean() == pytest.approx(4.185 + 5 * alpha * arms / (arms + 1), abs=0.02)
+    assert response[:, 0].mean() == pytest.approx(4.185 + 2.5 * effect_size, abs=0.02)
+    assert response.max(axis=1).mean() == pytest.approx(4.185 + 5 * effect_size * arms / (arms + 1), abs=0.02)
     assert set(np.bincount(data.treatment).tolist()) <= {150_000 // arms, 150_000 // arms + 1}
 
 
@@ -315,17 +315,20 @@ def test_campaign_has_what_a_campaign_has():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: datasets.simulate_pattern("zigzag"), "pattern is 'zigzag'; expected one of"),
-        (lambda: datasets.simulate_pattern(n=0), "n is 0; expected a whole number of at least 1"),
-        (lambda: datasets.simulate_pattern(theta=0.2), "theta is 0.2"),
-        (lambda: datasets.simulate_pattern(n=2.5), "n is 2.5"),
-        (lambda: datasets.simulate_zhao_50d(arms=1), "arms is 1"),
-        (lambda: datasets.simulate_zhao_50d(arms=5, n_features=4), "each of the 5 arms needs a feature"),
-        (lambda: datasets.simulate_customers(nodes=4, edges=7), "edges is 7"),
-        (lambda: datasets.simulate_biased(outcome="count"), "outcome is 'count'"),
-        (lambda: datasets.simulate_biased(n_features=3), "n_features is 3"),
-        (lambda: datasets.simulate_campaign(outcome="visit"), "outcome is 'visit'"),
-        (lambda: datasets.simulate_feature_selection(n_uplift=0, n_class=0, n_irrelevant=0), "is 0; expected"),
+        (lambda: datasets.simulate_pattern("zigzag"), "pattern='zigzag': expected 'crenel1'"),
+        (lambda: datasets.simulate_pattern(n=0), "n=0: expected a whole number of at least 1"),
+        (lambda: datasets.simulate_pattern(theta=0.2), "theta=0.2: expected a probability from"),
+        (lambda: datasets.simulate_pattern(n=2.5), "n=2.5"),
+        (lambda: datasets.simulate_zhao_50d(arms=1), "arms=1"),
+        (
+            lambda: datasets.simulate_zhao_50d(arms=5, n_features=4),
+            "n_features=4: expected at least 5: each of the arms needs a feature",
+        ),
+        (lambda: datasets.simulate_customers(nodes=4, edges=7), "edges=7: expected 1 to 6"),
+        (lambda: datasets.simulate_biased(outcome="count"), "outcome='count'"),
+        (lambda: datasets.simulate_biased(n_features=3), "n_features=3"),
+        (lambda: datasets.simulate_campaign(outcome="visit"), "outcome='visit'"),
+        (lambda: datasets.simulate_feature_selection(n_uplift=0, n_class=0, n_irrelevant=0), "=0: expected"),
     ],
 )
 def test_errors_say_what_was_expected(call, message):

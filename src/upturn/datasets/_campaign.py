@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Floats
+from upturn._parameters import check, one_of, whole
 from upturn.datasets._data import UpliftData
-from upturn.datasets._random import Seed, bernoulli, experiment, generator, logistic, positive
+from upturn.datasets._random import Seed, bernoulli, equal_arms, experiment, generator, logistic
 from upturn.datasets._sources import pandas
 
 __all__ = ["simulate_campaign"]
@@ -86,12 +87,12 @@ def simulate_campaign(
     >>> data.effect.shape, data.details["cost"]
     ((300, 2), {'call': 4.0, 'coupon': 1.0})
     """
-    if outcome not in ("purchase", "revenue"):
-        raise ValueError(f"outcome is {outcome!r}; expected 'purchase' or 'revenue'.")
+    check("n", n, whole(least=3))
+    check("outcome", outcome, one_of("purchase", "revenue"))
     pd = pandas("simulate_campaign")
     rng = generator(random_state)
-    who = _people(rng, positive("n", n, 3))
-    arm = rng.permutation(np.arange(n, dtype=np.int64) % 3)
+    who = _people(rng, n)
+    arm = equal_arms(rng, n, 3)
     purchase_response = _probabilities(who)
     bought = bernoulli(rng, purchase_response, arm)
     spread = 0.5

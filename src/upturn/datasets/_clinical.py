@@ -10,9 +10,10 @@ from typing import Any, Literal
 import numpy as np
 
 from upturn._arrays import Ints
+from upturn._parameters import check, one_of
 from upturn.datasets._convert import survival_to_uplift
 from upturn.datasets._data import UpliftData
-from upturn.datasets._reading import choice, features, table
+from upturn.datasets._reading import features, table
 
 __all__ = [
     "load_bladder",
@@ -78,8 +79,8 @@ def load_colon(
     >>> data.X.shape                                       # doctest: +SKIP
     (625, 10)
     """
-    choice("load_colon", "outcome", outcome, ("death", "recurrence"))
-    choice("load_colon", "arms", arms, ("lev", "lev5fu", "both", "all"))
+    check("outcome", outcome, one_of("death", "recurrence"))
+    check("arms", arms, one_of("lev", "lev5fu", "both", "all"))
     rows = table("colon", "load_colon", (*_COLON, "rx", "time", "status", "etype"))
     rows = rows[rows["etype"] == (2 if outcome == "death" else 1)]
     label = rows["rx"].map({"Obs": "control", "Lev": "lev", "Lev+5FU": "lev5fu"})
@@ -212,7 +213,7 @@ def load_bmt(outcome: Literal["acute", "chronic"] = "acute") -> UpliftData:
     ----------
     outcome : "acute" or "chronic"
     """
-    choice("load_bmt", "outcome", outcome, ("acute", "chronic"))
+    check("outcome", outcome, one_of("acute", "chronic"))
     column = "agvh" if outcome == "acute" else "cgvh"
     rows = table("bmt", "load_bmt", (*_BMT, "tx", column))
     return UpliftData(
@@ -238,7 +239,7 @@ def load_tamoxifen(outcome: Literal["alive", "survival"] = "alive") -> UpliftDat
     outcome : "alive" or "survival"
         Alive at the last follow-up (``stat == 0``), or a survival time of at least the median.
     """
-    choice("load_tamoxifen", "outcome", outcome, ("alive", "survival"))
+    check("outcome", outcome, one_of("alive", "survival"))
     rows = table("tamoxifen", "load_tamoxifen", (*_TAMOXIFEN, "tx", "survtime", "stat"))
     if outcome == "alive":
         y = (rows["stat"] == 0).to_numpy().astype(np.int64)
@@ -277,7 +278,7 @@ def load_rhc(outcome: Literal["death", "180d", "30d"] = "death") -> UpliftData:
     ----------
     .. [1] Ł. Zaniewicz, *Support Vector Machines for Uplift Modeling*, 2018, section 6.5.
     """
-    choice("load_rhc", "outcome", outcome, ("death", "180d", "30d"))
+    check("outcome", outcome, one_of("death", "180d", "30d"))
     rows = table("rhc", "load_rhc", (*_RHC, "swang1", "death", "dth30", "sadmdte", "dthdte"))
     if outcome == "180d":
         died = (rows["dthdte"] - rows["sadmdte"]) <= 180

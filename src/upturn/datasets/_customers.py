@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from upturn._arrays import Floats, Ints
+from upturn._parameters import check, whole
 from upturn.datasets._data import UpliftData
-from upturn.datasets._random import Seed, bernoulli, coin, experiment, generator, positive
+from upturn.datasets._random import Seed, bernoulli, coin, experiment, generator
 from upturn.datasets._sources import pandas
 
 __all__ = ["simulate_customers"]
@@ -119,13 +120,17 @@ def simulate_customers(
     ((500, 19), ['lost cause', 'persuadable', 'sleeping dog', 'sure thing'])
     """
     pd = pandas("simulate_customers")
-    positive("nodes", nodes, 2)
-    most = nodes * (nodes - 1) // 2
-    if positive("edges", edges) > min(most, _MOST_PARENTS * (nodes - 1)):
-        raise ValueError(f"edges is {edges}, but {nodes} nodes with at most {_MOST_PARENTS} parents each have fewer.")
+    check("n", n, whole(least=1))
+    check("nodes", nodes, whole(least=2))
+    most = min(nodes * (nodes - 1) // 2, _MOST_PARENTS * (nodes - 1))
+    check(
+        "edges",
+        edges,
+        whole(least=1, most=most).named(f"1 to {most}: {nodes} nodes have at most {_MOST_PARENTS} parents each"),
+    )
     network, hidden = _random_network(np.random.default_rng([20, network_seed]), nodes, edges)
     rng = generator(random_state)
-    values = network.sample(rng, positive("n", n))
+    values = network.sample(rng, n)
     group = values[:, hidden]
     response = network.posterior(hidden, values) @ _RESPONSE
     arm = coin(rng, n)

@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from upturn._parameters import check, one_of
 from upturn.datasets._data import UpliftData
 from upturn.datasets._files import FILES
-from upturn.datasets._reading import choice, features, table
+from upturn.datasets._reading import features, table
 from upturn.datasets._sources import need_columns, pandas, read, read_path
 
 __all__ = ["load_criteo", "load_hillstrom", "load_lenta", "load_megafon", "load_x5"]
@@ -45,8 +46,8 @@ def load_hillstrom(
     >>> len(data)                                         # doctest: +SKIP
     42693
     """
-    choice("load_hillstrom", "outcome", outcome, ("visit", "conversion", "spend"))
-    choice("load_hillstrom", "arms", arms, ("women", "men", "both", "all"))
+    check("outcome", outcome, one_of("visit", "conversion", "spend"))
+    check("arms", arms, one_of("women", "men", "both", "all"))
     rows = table("hillstrom", "load_hillstrom", (*_HILLSTROM, "segment", outcome))
     label = rows["segment"].map(_SEGMENTS)
     if arms in ("women", "men"):
@@ -86,7 +87,7 @@ def load_criteo(outcome: Literal["visit", "conversion"] = "visit", path: str | P
     ----------
     E. Diemert, A. Betlei, C. Renaudin, M.-R. Amini, "A large scale benchmark for uplift modeling", AdKDD 2018.
     """
-    choice("load_criteo", "outcome", outcome, ("visit", "conversion"))
+    check("outcome", outcome, one_of("visit", "conversion"))
     columns = tuple(f"f{i}" for i in range(12))
     rows = _published("criteo", "load_criteo", path, (*columns, "treatment", outcome))
     return UpliftData(

@@ -7,8 +7,9 @@ from typing import Literal
 import numpy as np
 
 from upturn._arrays import Floats
+from upturn._parameters import check, number, one_of, whole
 from upturn.datasets._data import UpliftData
-from upturn.datasets._random import Seed, bernoulli, coin, experiment, generator, logistic, positive
+from upturn.datasets._random import Seed, bernoulli, coin, experiment, generator, logistic
 from upturn.datasets._sources import pandas
 
 __all__ = ["simulate_feature_selection", "simulate_pattern"]
@@ -75,12 +76,11 @@ def simulate_pattern(
     >>> sorted(set(data.effect.round(6).tolist()))
     [0.0, 0.6]
     """
-    if pattern not in _PATTERNS:
-        raise ValueError(f"pattern is {pattern!r}; expected one of {list(_PATTERNS)}.")
-    if not 0.5 <= theta <= 1:
-        raise ValueError(f"theta is {theta!r}; expected a probability between 0.5 and 1.")
+    check("pattern", pattern, one_of(*_PATTERNS))
+    check("n", n, whole(least=1))
+    check("theta", theta, number(least=0.5, most=1).named("a probability from 0.5 to 1"))
     rng = generator(random_state)
-    x = rng.uniform(0, 10, positive("n", n))
+    x = rng.uniform(0, 10, n)
     arm = coin(rng, n)
     response = _pattern_response(pattern, x, theta)
     return experiment(
@@ -147,13 +147,12 @@ def simulate_feature_selection(
     ['class', 'irrelevant', 'uplift']
     """
     pd = pandas("simulate_feature_selection")
-    positive("n", n)
-    counts = {
-        "uplift": positive("n_uplift", n_uplift, 0),
-        "class": positive("n_class", n_class, 0),
-        "irrelevant": positive("n_irrelevant", n_irrelevant, 0),
-    }
-    p = positive("n_uplift + n_class + n_irrelevant", sum(counts.values()))
+    check("n", n, whole(least=1))
+    counts = {"uplift": n_uplift, "class": n_class, "irrelevant": n_irrelevant}
+    for name, count in counts.items():
+        check(f"n_{name}", count, whole(least=0))
+    p = sum(counts.values())
+    check("n_uplift + n_class + n_irrelevant", p, whole(least=1))
     rng = generator(random_state)
     kinds = rng.permutation(np.repeat(list(counts), list(counts.values())))
     X = rng.standard_normal((n, p))

@@ -11,7 +11,7 @@ from upturn._arrays import Floats, Ints
 from upturn._seeds import make_seed
 from upturn.datasets._data import UpliftData
 
-__all__ = ["Floats", "Seed", "bernoulli", "coin", "equal_arms", "experiment", "generator", "logistic", "positive"]
+__all__ = ["Floats", "Seed", "bernoulli", "coin", "equal_arms", "experiment", "generator", "logistic"]
 
 Seed = int | np.random.Generator | np.random.RandomState | None
 
@@ -19,13 +19,6 @@ Seed = int | np.random.Generator | np.random.RandomState | None
 def generator(random_state: Seed) -> np.random.Generator:
     """Return a new generator; the same one for the same integer."""
     return np.random.default_rng(int(make_seed(random_state)))
-
-
-def positive(name: str, value: int, least: int = 1) -> int:
-    """Return a size, or say what was expected."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} is {value!r}; expected a whole number of at least {least}.")
-    return int(value)
 
 
 def coin(rng: np.random.Generator, n: int, probability: Any = 0.5) -> Ints:

@@ -1,4 +1,4 @@
-"""Small steps shared by the loaders: read and check a file, keep features, check an argument."""
+"""Small steps shared by the loaders: read and check a file, keep features."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from upturn.datasets._files import FILES
 from upturn.datasets._sources import need_columns, pandas, read
 
-__all__ = ["choice", "features", "table"]
+__all__ = ["features", "table"]
 
 
 def table(file: str, loader: str, needed: tuple[str, ...], missing: tuple[str, ...] = ("", "NA")) -> Any:
@@ -30,9 +30,3 @@ def features(source: Any, columns: tuple[str, ...], categorical: tuple[str, ...]
             levels = sorted(X[name].dropna().unique().tolist())
             X[name] = pd.Categorical(X[name].astype(object), categories=levels)
     return X
-
-
-def choice(loader: str, argument: str, value: str, allowed: tuple[str, ...]) -> None:
-    """Raise unless an argument is one of the values allowed."""
-    if value not in allowed:
-        raise ValueError(f"{loader} got {argument}={value!r}; expected one of {list(allowed)}.")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from upturn._arrays import Floats
+from upturn._parameters import NONE, check, number, whole
 from upturn.datasets._data import UpliftData
-from upturn.datasets._random import Seed, equal_arms, experiment, generator, positive
+from upturn.datasets._random import Seed, equal_arms, experiment, generator
 from upturn.datasets._sources import pandas
 
 __all__ = ["simulate_zhao_2d", "simulate_zhao_50d"]
@@ -44,8 +45,9 @@ def simulate_zhao_2d(n: int = 2000, random_state: Seed = None) -> UpliftData:
     ['X1', 'X2']
     """
     pd = pandas("simulate_zhao_2d")
+    check("n", n, whole(least=2))
     rng = generator(random_state)
-    x1 = rng.uniform(0, 100, positive("n", n, 2))
+    x1 = rng.uniform(0, 100, n)
     x2 = rng.integers(0, 3, n)
     in_b = x2 == 1
     scale, shift = np.where(in_b, 0.8, 1.2), np.where(in_b, 5.0, -5.0)
@@ -87,7 +89,7 @@ def simulate_zhao_50d(
     n: int = 8000,
     arms: int = 4,
     n_features: int = 50,
-    alpha: float = 0.4,
+    effect_size: float = 0.4,
     noise: float | None = None,
     model_seed: int = 0,
     random_state: Seed = None,
@@ -111,8 +113,8 @@ def simulate_zhao_50d(
         K, all arms counted. The first is labelled 0 and stands for control, the others 1 to K - 1.
     n_features : int
         Number of features d, at least K.
-    alpha : float
-        Size of the effects.
+    effect_size : float
+        α, the most that a unit of X_t adds to the response.
     noise : float, optional
         σ; twice α when not given, as in the paper.
     model_seed : int
@@ -136,16 +138,22 @@ def simulate_zhao_50d(
     >>> data.X.shape, data.effect.shape
     ((400, 50), (400, 3))
     """
-    positive("arms", arms, 2)
-    if positive("n_features", n_features) < arms:
-        raise ValueError(f"n_features is {n_features}, but each of the {arms} arms needs a feature of its own.")
+    check("arms", arms, whole(least=2))
+    check("n", n, whole(least=arms).named(f"a whole number of at least {arms}, a row for each arm"))
+    check(
+        "n_features",
+        n_features,
+        whole(least=arms).named(f"at least {arms}: each of the arms needs a feature of its own"),
+    )
+    check("effect_size", effect_size, number())
+    check("noise", noise, number(least=0) | NONE)
     rng = generator(random_state)
-    X = rng.uniform(0, 10, (positive("n", n, arms), n_features))
+    X = rng.uniform(0, 10, (n, n_features))
     arm = equal_arms(rng, n, arms)
     base = _f(X, model_seed)
-    response = base[:, None] + alpha * X[:, :arms] / 2
-    gain = rng.random(n) * alpha * X[np.arange(n), arm]
-    y = base + gain + (2 * alpha if noise is None else noise) * rng.standard_normal(n)
+    response = base[:, None] + effect_size * X[:, :arms] / 2
+    gain = rng.random(n) * effect_size * X[np.arange(n), arm]
+    y = base + gain + (2 * effect_size if noise is None else noise) * rng.standard_normal(n)
     return experiment(
         X,
         y,

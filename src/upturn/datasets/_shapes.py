@@ -7,8 +7,9 @@ from typing import Literal
 import numpy as np
 
 from upturn._arrays import Floats
+from upturn._parameters import check, number, one_of, whole
 from upturn.datasets._data import UpliftData
-from upturn.datasets._random import Seed, bernoulli, coin, experiment, generator, logistic, positive
+from upturn.datasets._random import Seed, bernoulli, coin, experiment, generator, logistic
 
 __all__ = ["simulate_biased", "simulate_crescents"]
 
@@ -51,8 +52,9 @@ def simulate_crescents(n: int = 900, random_state: Seed = None) -> UpliftData:
     >>> sorted(set(data.effect.tolist()))
     [-1.0, 0.0, 1.0]
     """
+    check("n", n, whole(least=3))
     rng = generator(random_state)
-    group = rng.permutation(np.arange(positive("n", n, 3)) % 3) - 1
+    group = rng.permutation(np.arange(n) % 3) - 1
     X = rng.uniform((-0.6, -2.5), (0.6, 2.5), (n, 2))
     offset = np.array([1.0, 0.8])
     for side in (-1, 1):
@@ -109,10 +111,12 @@ def simulate_biased(
     >>> bool(data.details["propensity"][data.treatment == 1].mean() > 0.6)
     True
     """
-    if outcome not in ("binary", "real"):
-        raise ValueError(f"outcome is {outcome!r}; expected 'binary' or 'real'.")
+    check("n", n, whole(least=1))
+    check("n_features", n_features, whole(least=4))
+    check("bias", bias, number())
+    check("outcome", outcome, one_of("binary", "real"))
     rng = generator(random_state)
-    X = rng.standard_normal((positive("n", n), positive("n_features", n_features, 4)))
+    X = rng.standard_normal((n, n_features))
     propensity = logistic(bias * (X[:, 0] + X[:, 1]) / np.sqrt(2))
     arm = coin(rng, n, propensity)
     base = (X[:, 0] + X[:, 2]) / 2
