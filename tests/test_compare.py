@@ -7,6 +7,8 @@ import pytest
 
 from upturn.metrics import (
     RankingWarning,
+    _statistic,
+    _strata,
     autoc,
     auuc,
     average_curves,
@@ -15,6 +17,7 @@ from upturn.metrics import (
     evaluate,
     lift_curve,
     modified_uplift_curve,
+    policy_value,
     qini_curve,
     toc_curve,
     uplift_curve,
@@ -145,3 +148,41 @@ def test_frames_are_of_the_library_the_data_came_in():
     ]
     for table in tables:
         assert isinstance(table.to_frame(), polars.DataFrame)
+
+
+def test_replicates_of_groups_spread_as_those_of_rows(monkeypatch):
+    """Arms of more than 65,536 rows are drawn in groups, and long rankings thinned: the errors stay what they are."""
+    rng = np.random.default_rng(0)
+    n = 150_000
+    effect, treatment = rng.gamma(0.3, 0.1, n), rng.integers(0, 2, n)
+    # Most succeed: an AUU in counts would show it if replicates of groups were allowed to differ in size.
+    y = (rng.random(n) < np.minimum(1.0, 0.85 + effect * treatment)).astype(int)
+    weight, score = rng.exponential(size=n), effect + rng.normal(0, 0.05, n)
+    chosen = ["auuc", "autoc", "auu", ("uplift_at", {"k": 0.02}), ("qini", {"convention": "libuplift"})]
+    for columns, asked in (({}, chosen), ({"sample_weight": weight}, ["auu", "auuc"])):
+        found = []
+        for most in (_strata._MOST_ROWS, n):
+            monkeypatch.setattr(_strata, "_MOST_ROWS", most)
+            monkeypatch.setattr(_statistic, "_LONG", 1 << 17 if most < n else n)
+            models = {"a": score, "b": score + rng.normal(0, 0.1, n)}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RankingWarning)
+                found.append(evaluate(y, models, treatment, metrics=asked, n_bootstrap=160, n_jobs=2, **columns))
+            monkeypatch.undo()
+        groups, rows = found
+        for name in groups["a"]:
+            assert groups["a"][name] == rows["a"][name]  # the number itself is of all rows, as they are
+            assert groups["a"][name].se == pytest.approx(rows["a"][name].se, rel=0.3)  # each is known to 6%
+            paired = [np.std(table["a"][name].samples - table["b"][name].samples) for table in found]
+            assert paired[0] == pytest.approx(paired[1], rel=0.3)
+
+
+def test_the_error_of_a_mean_of_very_many_rows():
+    rng = np.random.default_rng(1)
+    n = 300_000
+    treatment = np.sort(rng.integers(0, 2, n))  # sorted data, and a trend: groups must not follow the order
+    y = rng.normal(np.linspace(0, 3, n), 1.0)
+    value = policy_value(y, np.ones(n, int), treatment, interval=0.95, n_bootstrap=1000)
+    treated = y[treatment == 1]
+    assert float(value) == pytest.approx(treated.mean())
+    assert value.se == pytest.approx(treated.std() / np.sqrt(len(treated)), rel=0.1)

@@ -9,10 +9,17 @@ from hypothesis import given, settings
 import naive
 import naive_metrics
 from strategies import experiments
-from upturn.kernels import areas, ranking, resampling
+from upturn.kernels import areas, ranking, resampling, walking
 from upturn.kernels.sorting import argsort_descending
 
-NO_SLOT, NO_COUNT = np.empty(0, np.uint32), np.empty(0, np.uint8)
+NONE, NO_UNITS, ONCE = np.empty(0), np.empty(0, np.uint32), np.ones((1, 1), np.uint8)
+
+
+def with_weight(y, score, arm, weight):
+    """The rows that have some."""
+    if weight is None:
+        return y, score, arm, None
+    return y[weight > 0], score[weight > 0], arm[weight > 0], weight[weight > 0]
 
 
 def arranged(y, score, arm, weight):
@@ -23,18 +30,31 @@ def arranged(y, score, arm, weight):
     return order, (last, *columns)
 
 
-def folded(code, experiment, slot=NO_SLOT, counts=NO_COUNT, totals=None):
+def walked(columns, codes, totals, unit=NO_UNITS, counts=ONCE, shares=NONE, arm_shares=NONE):
+    """Folds, the table at shares of all and of each arm, and its last row, for every replicate."""
+    n = len(totals)
+    out = np.empty((n, len(codes), 2)), np.empty((n, len(shares), 4)), np.empty((n, len(arm_shares), 4))
+    tops = np.empty((n, 4))
+    walking.walk(np.array(codes, dtype=np.int64), shares, arm_shares, totals, *columns, unit, counts, *out, tops)
+    return *out, tops
+
+
+def totals_of(columns):
+    totals = np.empty((1, 4))
+    ranking.sum_columns(*columns[1:], totals[0])
+    return totals
+
+
+def folded(code, experiment):
     _, columns = arranged(*experiment)
-    known, out, ends = np.empty(4), np.empty((1, 2)), np.empty(4)
-    ranking.sum_columns(*columns[1:], known)
-    areas.fold_ranking(np.array([code]), known if totals is None else totals, *columns, slot, counts, out, ends)
-    return out[0], ends
+    folds, _, _, tops = walked(columns, [code], totals_of(columns))
+    return folds[0, 0], tops[0]
 
 
 @given(experiment=experiments(max_rows=12))
 @settings(max_examples=30)
 def test_areas(experiment):
-    y, score, arm, weight = experiment
+    experiment = y, score, arm, weight = with_weight(*experiment)
     heavy = np.ones(len(y)) if weight is None else weight
     (twice0, twice1), (w0, s0, w1, s1) = folded(areas.LIFTS, experiment)
     separate = (twice1 - w1 * s1) / (2 * w1**2) - (twice0 - w0 * s0) / (2 * w0**2)
@@ -53,10 +73,10 @@ def test_areas(experiment):
 
 def test_blocks_join_seamlessly():
     rng = np.random.default_rng(0)
-    n = 3 * ranking.BLOCK
+    n = 3 * walking.BLOCK
     experiment = (
         rng.integers(0, 2, n).astype(float),
-        rng.integers(0, 2 * ranking.BLOCK, n) + 0.0,
+        rng.integers(0, 2 * walking.BLOCK, n) + 0.0,
         rng.integers(0, 2, n),
         None,
     )
@@ -77,43 +97,104 @@ def test_reciprocals(k, m):
 
 def test_half_samples_take_half_of_every_stratum_evenly():
     with np.errstate(over="ignore"):
-        starts, seen, pairs = np.array([0, 4, 9, 10]), np.zeros(10), 0
-        counts, totals = np.empty(10, np.uint8), np.empty((3, 2))
-        for replicate in range(600):
-            resampling.draw_replicate(
-                resampling.HALF, np.uint64(3), replicate, starts, np.arange(10.0), np.empty(0), counts, totals
-            )
-            sizes = [counts[a:b].sum() for a, b in pairwise(starts)]
+        starts, n = np.array([0, 4, 9, 10]), 600
+        counts, totals = np.empty((10, n), np.uint8), np.empty((n, 3, 2))
+        value, weight = np.arange(10.0), np.ones(10)
+        resampling.draw_replicates(resampling.HALF, np.uint64(3), 0, starts, value, weight, counts, totals)
+        for replicate in range(n):
+            mine = counts[:, replicate]
+            sizes = [mine[a:b].sum() for a, b in pairwise(starts)]
             assert sizes[0] == 2
             assert sizes[1] in (2, 3)
             assert sizes[2] == 1
-            np.testing.assert_array_equal(totals[:, 0], sizes)
+            np.testing.assert_array_equal(totals[replicate, :, 0], sizes)
             np.testing.assert_array_equal(
-                totals[:, 1], [(counts * np.arange(10))[a:b].sum() for a, b in ((0, 4), (4, 9), (9, 10))]
+                totals[replicate, :, 1], [(mine * np.arange(10))[a:b].sum() for a, b in pairwise(starts)]
             )
-            seen += counts
-            pairs += int(counts[0] & counts[1])
-        assert (np.abs(seen[:9] - 300) < 5 * np.sqrt(150)).all()
+        assert (np.abs(counts[:9].sum(axis=1) - 300.0) < 5 * np.sqrt(150)).all()
+        pairs = int((counts[0] & counts[1]).sum())
         assert abs(pairs - 100) < 5 * np.sqrt(600 * 5 / 36)  # two given rows of four are both taken with chance 1/6
+        later, their = np.empty((10, 3), np.uint8), np.empty((3, 3, 2))
+        resampling.draw_replicates(resampling.HALF, np.uint64(3), 7, starts, value, weight, later, their)
+        np.testing.assert_array_equal(later, counts[:, 7:10])  # whichever block a replicate is drawn in
+        np.testing.assert_array_equal(their, totals[7:10])
 
 
 @given(experiment=experiments(max_rows=12))
 @settings(max_examples=30)
 def test_counts_stand_for_repeated_rows(experiment):
-    y, score, arm, weight = experiment
-    order, _ = arranged(*experiment)
-    counts = np.arange(len(y), dtype=np.uint8) % 3
-    counts[:2] = 1
-    drawn = np.repeat(np.arange(len(y)), counts)
-    repeated = y[drawn], score[drawn], arm[drawn], None if weight is None else weight[drawn]
-    for code in (areas.LIFTS, areas.GAIN, areas.RADCLIFFE, areas.BALANCED, areas.DEVIATION, areas.HARMONIC):
-        expected, ends = folded(code, repeated)
-        sums, same_ends = folded(code, experiment, order, counts, ends)
-        np.testing.assert_allclose(same_ends, ends, atol=1e-12)
-        np.testing.assert_allclose(sums, expected, atol=1e-9, rtol=1e-9)
+    experiment = y, score, arm, weight = with_weight(*experiment)
+    order, columns = arranged(*experiment)
+    counts = np.stack([(np.arange(len(y)) + shift) % 3 for shift in range(3)], axis=1).astype(np.uint8)
+    for a in (0, 1):
+        counts[np.argmax(arm == a)] = 1  # somebody of each arm
+    codes = [areas.LIFTS, areas.GAIN, areas.RADCLIFFE, areas.BALANCED, areas.DEVIATION, areas.HARMONIC]
     shares = np.array([0.0, 0.3, 0.3, 1.0])
-    for read in (areas.read_shares, areas.read_arm_shares):
-        out, again = np.empty((4, 4)), np.empty((4, 4))
-        read(shares, ends, *arranged(*repeated)[1], NO_SLOT, NO_COUNT, out)
-        read(shares, ends, *arranged(*experiment)[1], order, counts, again)
-        np.testing.assert_allclose(out, again, atol=1e-12)
+    totals, expected = np.empty((3, 4)), []
+    for r in range(3):
+        drawn = np.repeat(np.arange(len(y)), counts[:, r])
+        repeated = y[drawn], score[drawn], arm[drawn], None if weight is None else weight[drawn]
+        mine = arranged(*repeated)[1]
+        totals[r] = totals_of(mine)[0]
+        expected.append(walked(mine, codes, totals[r : r + 1], shares=shares, arm_shares=shares))
+    found = walked(columns, codes, totals, order, counts, shares, shares)
+    for mine, theirs in zip(found, map(np.concatenate, zip(*expected, strict=True)), strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-9, rtol=1e-9)
+
+
+def test_replicates_join_blocks_seamlessly():
+    rng = np.random.default_rng(1)
+    n = 3 * walking.BLOCK
+    experiment = rng.normal(size=n), rng.integers(0, 2 * walking.BLOCK, n) + 0.0, rng.integers(0, 2, n), None
+    order, columns = arranged(*experiment)
+    counts = rng.integers(0, 3, (n, 5)).astype(np.uint8)
+    counts[order[-40:], 2] = 0  # a replicate whose table ends before the list does
+    arm, y = experiment[2], experiment[0]
+    totals = np.array([[(counts[arm == a, r] * v).sum() for a in (0, 1) for v in (1.0, y[arm == a])] for r in range(5)])
+    grid = np.linspace(0, 1, 7)
+    found = walked(columns, [areas.GAIN, areas.HARMONIC], totals, order, counts, grid, grid)
+    for r in range(5):
+        drawn = np.repeat(np.arange(n), counts[:, r])
+        alone = arranged(*(column[drawn] for column in experiment[:3]), None)[1]
+        expected = walked(alone, [areas.GAIN, areas.HARMONIC], totals[r : r + 1], shares=grid, arm_shares=grid)
+        for mine, theirs in zip(found, expected, strict=True):
+            np.testing.assert_allclose(mine[r], theirs[0], rtol=1e-9, atol=1e-9)
+
+
+def test_long_rankings_are_thinned_to_some_ties_of_their_own():
+    rng = np.random.default_rng(2)
+    last = rng.random(300_000) < 0.8
+    last[-1] = True
+    kept = np.empty(len(last), bool)
+    walking.thin(last, kept)
+    assert kept[-1]
+    assert last[kept].all()  # a tie is never cut
+    np.testing.assert_array_equal(kept[:1024], last[:1024])
+    assert 1 << 14 < kept.sum() < 1 << 15
+    steps = np.diff(np.flatnonzero(kept))
+    assert steps.max() <= (len(last) >> 14) + 40  # and the rest of a tie
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_units_are_rows_or_groups_of_them(weighted):
+    rng = np.random.default_rng(3)
+    n = 4000
+    stratum, y = rng.integers(0, 2, n).astype(np.uint8), rng.normal(size=n)
+    weight = np.where(rng.random(n) < 0.1, 0.0, rng.uniform(1, 2, n)) if weighted else NONE
+    heavy = weight if weighted else np.ones(n)
+    rows = np.bincount(stratum[heavy > 0])
+    starts = np.array([0, rows[0], rows[0] + 64])  # rows of the first are units, those of the second go into 64 groups
+    unit, unit_y, unit_weight = np.empty(n, np.uint32), np.empty(starts[-1]), np.empty(starts[-1])
+    resampling.assign_units(stratum, starts, rows, y, weight, unit, unit_y, unit_weight)
+    first, second = (np.flatnonzero((stratum == a) & (heavy > 0)) for a in (0, 1))
+    np.testing.assert_array_equal(unit[first], np.arange(rows[0]))
+    np.testing.assert_array_equal(unit_y[: rows[0]], y[first])
+    np.testing.assert_array_equal(unit_weight[: rows[0]], heavy[first])
+    groups = unit[second].astype(int)
+    assert groups.min() >= starts[1]
+    assert groups.max() < starts[2]
+    sums = [np.bincount(groups, v, starts[2])[starts[1] :] for v in (heavy[second], (heavy * y)[second])]
+    np.testing.assert_allclose(unit_weight[starts[1] :], sums[0])
+    np.testing.assert_allclose(unit_y[starts[1] :], sums[1] / sums[0])
+    size = rows[1] / 64
+    assert (np.abs(np.bincount(groups - starts[1], minlength=64) - size) < 5 * np.sqrt(size)).all()

@@ -22,8 +22,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from upturn.kernels._jit import B1, F8, F8_2, I8, U1, U4, F8_2_out, F8_out, f8, inner, kernel, void
-from upturn.kernels.ranking import BLOCK, ROWS, S0, S1, W0, W1, fill, gain
+from upturn.kernels._jit import F8_2, F8_out, f8, inner, kernel, void
+from upturn.kernels.ranking import ROWS, S0, S1, W0, W1, gain
 
 LIFTS, GAIN, RADCLIFFE, BALANCED, DEVIATION, HARMONIC, GAIN_SUM, RADCLIFFE_SUM, TOC_SUM = range(9)
 
@@ -194,7 +194,8 @@ def _fold_toc_sum(block, rows, totals, out, c):
 
 
 @inner
-def _fold(code, block, rows, totals, final, out, c):
+def fold_block(code, block, rows, totals, final, out, c):
+    """Add what a block holds to the two accumulators ``out[c]``; ``final`` says that the table ends with it."""
     if code == LIFTS:
         _fold_lifts(block, rows, out, c)
     elif code == GAIN:
@@ -215,25 +216,6 @@ def _fold(code, block, rows, totals, final, out, c):
         _fold_toc_sum(block, rows, totals, out, c)
 
 
-@kernel(void, I8, F8, B1, F8, U1, F8, U4, U1, F8_2_out, F8_out)
-def fold_ranking(codes, totals, last, y, side, weight, slot, counts, out, ends):
-    """Fold the table of a ranking by every code at once.
-
-    ``totals`` are the sums of all rows, known beforehand; ``out[c]`` receives the two accumulators of ``codes[c]`` and
-    ``ends`` the last row of the table. ``slot`` and ``counts`` are empty for the data themselves.
-    """
-    block, sums = np.empty((BLOCK, 5)), np.zeros(5)
-    for c in range(len(codes)):
-        out[c, 0] = out[c, 1] = 0.0
-    i, n = 0, len(y)
-    while i < n:
-        i, rows = fill(i, last, y, side, weight, slot, counts, sums, block)
-        for c in range(len(codes)):
-            _fold(codes[c], block, rows, totals, i == n, out, c)
-    for c in range(4):
-        ends[c] = sums[c]
-
-
 @inner
 def _between(low, high, x):
     """Where x lies on the way from low to high, as a share; no slivers of a row where rounding misses its edge."""
@@ -244,49 +226,37 @@ def _between(low, high, x):
     return min(1.0, max(0.0, (x - low) / (high - low)))
 
 
-@kernel(void, F8, F8, B1, F8, U1, F8, U4, U1, F8_2_out)
-def read_shares(shares, totals, last, y, side, weight, slot, counts, out):
-    """The table of running sums at ``shares`` (rising) of everybody's weight, straight lines between its rows."""
-    block, sums = np.empty((BLOCK, 5)), np.zeros(5)
-    n, i, g = len(y), 0, 0
+@inner
+def read_shares(shares, g, totals, block, rows, out):
+    """Read the table at ``shares`` (rising) of everybody's weight, from share ``g`` on, straight lines between its rows.
+
+    Returns the first share that lies beyond the block.
+    """
     total = totals[W0] + totals[W1]
-    while i < n and g < len(shares):
-        i, rows = fill(i, last, y, side, weight, slot, counts, sums, block)
-        for r in range(1, rows + 1):
-            before, here = block[r - 1, W0] + block[r - 1, W1], block[r, W0] + block[r, W1]
-            while g < len(shares) and shares[g] * total <= here:
-                part = _between(before, here, shares[g] * total)
-                for c in range(4):
-                    out[g, c] = block[r - 1, c] + part * (block[r, c] - block[r - 1, c])
-                g += 1
-    for rest in range(g, len(shares)):  # the last share, when rounding leaves it just beyond the end
-        for c in range(4):
-            out[rest, c] = sums[c]
+    for r in range(1, rows + 1):
+        before, here = block[r - 1, W0] + block[r - 1, W1], block[r, W0] + block[r, W1]
+        while g < len(shares) and shares[g] * total <= here:
+            part = _between(before, here, shares[g] * total)
+            for c in range(4):
+                out[g, c] = block[r - 1, c] + part * (block[r, c] - block[r - 1, c])
+            g += 1
+    return g
 
 
-@kernel(void, F8, F8, B1, F8, U1, F8, U4, U1, F8_2_out)
-def read_arm_shares(shares, totals, last, y, side, weight, slot, counts, out):
-    """The same, each arm at ``shares`` of its own weight."""
-    block, sums = np.empty((BLOCK, 5)), np.zeros(5)
-    n, i = len(y), 0
-    places = np.zeros(2, np.int64)
-    while i < n:
-        i, rows = fill(i, last, y, side, weight, slot, counts, sums, block)
-        for a in range(2):
-            w, s, g = 2 * a, 2 * a + 1, places[a]
-            for r in range(1, rows + 1):
-                before, here = block[r - 1, w], block[r, w]
-                if here == before:
-                    continue
-                while g < len(shares) and shares[g] * totals[w] <= here:
-                    part = _between(before, here, shares[g] * totals[w])
-                    out[g, w] = before + part * (here - before)
-                    out[g, s] = block[r - 1, s] + part * (block[r, s] - block[r - 1, s])
-                    g += 1
-            places[a] = g
-    for a in range(2):
-        for rest in range(places[a], len(shares)):
-            out[rest, 2 * a], out[rest, 2 * a + 1] = sums[2 * a], sums[2 * a + 1]
+@inner
+def read_arm_shares(shares, arm, g, totals, block, rows, out):
+    """The same of one arm, at shares of its own weight."""
+    w, s = 2 * arm, 2 * arm + 1
+    for r in range(1, rows + 1):
+        before, here = block[r - 1, w], block[r, w]
+        if here == before:
+            continue
+        while g < len(shares) and shares[g] * totals[w] <= here:
+            part = _between(before, here, shares[g] * totals[w])
+            out[g, w] = before + part * (here - before)
+            out[g, s] = block[r - 1, s] + part * (block[r, s] - block[r - 1, s])
+            g += 1
+    return g
 
 
 @kernel(f8, f8, f8)

@@ -26,6 +26,7 @@ BOOTSTRAP = np.uint64(1)
 RESTART = np.uint64(2)
 FOLDS = np.uint64(3)  # which fold a row is dealt to
 SPLIT = np.uint64(4)  # which side of a random split a row is on
+GROUPS = np.uint64(8)  # which group of a large arm a row is resampled with
 
 
 @inner

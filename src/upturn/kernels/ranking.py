@@ -20,8 +20,6 @@ sorted again.
 
 from __future__ import annotations
 
-import numpy as np
-
 from upturn.kernels._jit import B1, F8, F8_2, U1, U4, F8_2_out, F8_out, U1_out, i8, inner, kernel, void
 
 # Columns of the table of running sums; a block has one more, the number of rows so far.
@@ -136,37 +134,3 @@ def separate_curve(table, x, y):
         if x1 == here:
             row1, next1 = next1, _next_knot(table, W1, next1)
     return points
-
-
-@inner
-def fill(start, last, y, side, weight, slot, counts, sums, block):
-    """Continue the table from row ``start``: block[0] is where it stood, block[1:] what follows, until the block is full.
-
-    Empty weights or counts stand for 1 everywhere; the count of row i is ``counts[slot[i]]``. Ties in which nobody was
-    drawn, or nobody has weight, make no row. Arms are told apart by multiplication and rows of the block are always written and only sometimes
-    kept: the branches would go either way at random, and a processor that guesses wrong waits longer than it adds.
-    Returns the next row of the data and the number of rows of the block beyond the first.
-    """
-    weighted, resampled = len(weight) > 0, len(counts) > 0
-    w0, s0, w1, s1, people = sums[W0], sums[S0], sums[W1], sums[S1], sums[ROWS]
-    block[0, W0], block[0, S0], block[0, W1], block[0, S1], block[0, ROWS] = w0, s0, w1, s1, people
-    end, i, n, fresh = 1, start, len(y), 0
-    while i < n and end < BLOCK:
-        w = weight[i] if weighted else 1.0
-        count = (np.int64(counts[slot[i]]) if resampled else 1) * (1 if w > 0.0 else 0)  # no weight, no row
-        w *= count
-        people += count
-        arm = 1.0 * side[i]
-        wy = w * y[i]
-        w1 += w * arm
-        s1 += wy * arm
-        w0 += w * (1.0 - arm)
-        s0 += wy * (1.0 - arm)
-        block[end, W0], block[end, S0], block[end, W1], block[end, S1], block[end, ROWS] = w0, s0, w1, s1, people
-        fresh |= 1 if count > 0 else 0
-        keep = fresh & (1 if last[i] else 0)
-        end += keep
-        fresh &= 1 - keep
-        i += 1
-    sums[W0], sums[S0], sums[W1], sums[S1], sums[ROWS] = w0, s0, w1, s1, people
-    return i, end - 1

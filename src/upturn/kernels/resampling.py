@@ -1,11 +1,12 @@
 """Replicates of an experiment: how often each row is drawn.
 
-Rows are listed stratum by stratum (usually arm by arm), stratum a filling the *slots* ``starts[a] : starts[a + 1]``, and
-a replicate is a count per slot. A draw is a pure function of the seed, the replicate, the stratum and its number, so one
-seed gives the same replicates to every model and every metric: differences between them are paired.
+Rows are listed stratum by stratum (usually arm by arm). What is drawn is a *unit*: a row, or, of a stratum of very many
+rows, one of a fixed number of groups that rows are put into at random. Units of stratum a are numbered from ``starts[a]`` to
+``starts[a + 1]``, and a replicate is a count per unit. A draw is a pure function of the seed, the replicate, the stratum and
+its number, so one seed gives the same replicates to every model and every metric: differences between them are paired.
 
 BOOTSTRAP
-    as many rows of every stratum as it has, with replacement;
+    as many units of every stratum as it has, with replacement;
 HALF
     half of them, without. The spread of the half-samples of n rows is that of n rows, and no row is ever tied with a copy
     of itself, which is what suits a mean over ranks (Yadlowsky et al., 2025).
@@ -15,9 +16,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from upturn.kernels._jit import F8, I8, U4, F8_2_out, I4_out, U1_out, i8, inner, kernel, u8, void
+from upturn.kernels._jit import (
+    F8,
+    I8,
+    U1,
+    U4,
+    F8_3_out,
+    F8_out,
+    I4_out,
+    U1_2_out,
+    U4_out,
+    i8,
+    inner,
+    kernel,
+    u8,
+    void,
+)
 from upturn.kernels.hashing import BOOTSTRAP as PURPOSE
-from upturn.kernels.hashing import below, draw, fold, uniform
+from upturn.kernels.hashing import GROUPS, below, draw, fold, uniform
 
 BOOTSTRAP, HALF = 0, 1
 
@@ -40,7 +56,7 @@ def _bootstrap(key, start, stop, counts):
 
 @inner
 def _half(key, start, stop, counts):
-    """Take each slot with probability (still wanted) / (still to come): every half is equally likely."""
+    """Take each unit with probability (still wanted) / (still to come): every half is equally likely."""
     left = stop - start
     odd = np.int64(draw(key, np.uint64(left)) >> np.uint64(63)) if left & 1 else 0
     wanted = max(1, (left >> 1) + odd)
@@ -63,27 +79,61 @@ def _counts(scheme, seed, replicate, starts, counts):
             _bootstrap(stratum, starts[a], starts[a + 1], counts)
 
 
-@kernel(void, i8, u8, i8, I8, F8, F8, U1_out, F8_2_out)
-def draw_replicate(scheme, seed, replicate, starts, y, weight, counts, totals):
-    """The counts of one replicate, and the weight and weighted outcome it holds of every stratum.
+@kernel(void, i8, u8, i8, I8, F8, F8, U1_2_out, F8_3_out)
+def draw_replicates(scheme, seed, first, starts, y, weight, counts, totals):
+    """The counts of replicates ``first``, ``first + 1``, … side by side, and what each holds of every stratum.
 
-    ``y`` and ``weight`` are in the order of the slots; empty weights stand for 1 everywhere. A count does not overflow its
-    byte: a row drawn 256 times in n draws from n rows has probability below n / 256!.
+    ``y`` and ``weight`` are the mean outcome and the weight of every unit; ``totals[r, a]`` receives weight and weighted
+    outcome. A count does not overflow its byte: a unit drawn 256 times in n draws from n units has probability below
+    n / 256!.
     """
-    _counts(scheme, seed, replicate, starts, counts)
-    weighted = len(weight) > 0
-    for a in range(len(starts) - 1):
-        w_sum = s_sum = 0.0
-        for i in range(starts[a], starts[a + 1]):
-            w = weight[i] * counts[i] if weighted else 1.0 * counts[i]
-            w_sum += w
-            s_sum += w * y[i]
-        totals[a, 0], totals[a, 1] = w_sum, s_sum
+    column = np.empty(len(y), np.uint8)
+    for r in range(counts.shape[1]):
+        _counts(scheme, seed, first + r, starts, column)
+        for a in range(len(starts) - 1):
+            w_sum = s_sum = 0.0
+            for i in range(starts[a], starts[a + 1]):
+                counts[i, r] = column[i]
+                w = weight[i] * column[i]
+                w_sum += w
+                s_sum += w * y[i]
+            totals[r, a, 0], totals[r, a, 1] = w_sum, s_sum
+
+
+@kernel(void, U1, I8, I8, F8, F8, U4_out, F8_out, F8_out)
+def assign_units(stratum, starts, rows, y, weight, unit, unit_y, unit_weight):
+    """The unit of every row that has weight, and the mean outcome and weight of every unit.
+
+    A stratum with as many units as ``rows`` has one for each row, in their order; another has rows put into its units by
+    the hash of the row's number, each independently of all others, so that no order the data have can matter.
+    """
+    weighted, key = len(weight) > 0, fold(GROUPS, GROUPS)
+    following = starts[:-1].copy()
+    unit_y[:] = 0.0
+    unit_weight[:] = 0.0
+    for i in range(len(y)):
+        a, w = stratum[i], weight[i] if weighted else 1.0
+        unit[i] = 0
+        if w > 0.0:
+            units = starts[a + 1] - starts[a]
+            if units == rows[a]:
+                u = following[a]
+                following[a] += 1
+                unit_weight[u], unit_y[u] = w, y[i]
+            else:
+                u = starts[a] + np.int64(below(draw(key, np.uint64(i)), np.uint64(units)))
+                unit_weight[u] += w
+                unit_y[u] += w * y[i]
+            unit[i] = u
+    for a in range(len(rows)):
+        if starts[a + 1] - starts[a] < rows[a]:
+            for u in range(starts[a], starts[a + 1]):
+                unit_y[u] = unit_y[u] / unit_weight[u] if unit_weight[u] > 0.0 else 0.0
 
 
 @inner
 def count_rows(seed, replicate, rows, starts, slots, counts):
-    """Counts by row of a bootstrap replicate, from counts by slot."""
+    """Counts by row of a bootstrap replicate, from counts by place in the list of rows."""
     _counts(BOOTSTRAP, seed, replicate, starts, slots)
     for i in range(len(rows)):
         counts[rows[i]] = slots[i]

@@ -21,7 +21,8 @@ from upturn.metrics._conventions import (
 from upturn.metrics._estimate import SmallSampleWarning, metric, warn_user
 from upturn.metrics._ranked import judge, read_ranked
 from upturn.metrics._replicates import Replicates
-from upturn.metrics._statistic import FEW_ROWS, Statistic
+from upturn.metrics._statistic import Statistic
+from upturn.metrics._strata import FEW_ROWS
 
 
 @metric

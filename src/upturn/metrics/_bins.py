@@ -16,7 +16,8 @@ from upturn.kernels.ranking import S0, S1, W0, W1
 from upturn.metrics._conventions import rates_or_nan, ratio_or_nan
 from upturn.metrics._ranked import Judged, Ranked, rank, read_ranked
 from upturn.metrics._replicates import Replicates
-from upturn.metrics._statistic import Statistic, Strata, measure, replicate
+from upturn.metrics._statistic import Statistic, measure, replicate
+from upturn.metrics._strata import Strata
 
 _ONE = np.ones(1)  # the share of the only ranking there is
 

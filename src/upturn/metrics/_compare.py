@@ -26,7 +26,8 @@ from upturn.metrics._conventions import (
 from upturn.metrics._estimate import Estimate, warn_user
 from upturn.metrics._ranked import judge
 from upturn.metrics._replicates import Replicates, reach_of
-from upturn.metrics._statistic import Statistic, Strata, measure, replicate
+from upturn.metrics._statistic import Statistic, measure, replicate
+from upturn.metrics._strata import Strata
 
 MetricName = str | tuple[str, Mapping[str, Any]]
 

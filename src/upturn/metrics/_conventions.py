@@ -68,10 +68,11 @@ def _under_lifts(sums: Floats, totals: Floats) -> Floats:
     return np.asarray(sums[..., 1] / (2 * w1 * w1) - sums[..., 0] / (2 * w0 * w0))
 
 
-def _lift_counts(sums: Floats, totals: Floats) -> Floats:
+def _lift_counts(sums: Floats, totals: Floats, whole: Floats) -> Floats:
     """AUL of one arm, or AUU of two, in counts of successes: the x axis is a share and the y axis is not."""
     w0, w1 = totals[..., 0], totals[..., 2]
-    return np.asarray(sums[..., 1] / (2 * w1) - ratio(sums[..., 0], 2 * w0))
+    arm, control = sums[..., 1] / (2 * w1), ratio(sums[..., 0], 2 * w0)
+    return np.asarray(arm * (whole[2] / w1) - control * ratio(whole[0], w0))
 
 
 def _gain_over_diagonal(sums: Floats, totals: Floats) -> Floats:
@@ -152,8 +153,8 @@ def _weighted_toc(sums: Floats, totals: Floats) -> Floats:
     return np.asarray(sums[..., 0] / sums[..., 1])
 
 
-def _arm_times_area(sums: Floats, totals: Floats) -> Floats:
-    return np.asarray(totals[..., 2] * _over_diagonals(sums, totals))
+def _arm_times_area(sums: Floats, totals: Floats, whole: Floats) -> Floats:
+    return np.asarray(whole[2] * _over_diagonals(sums, totals))
 
 
 # --------------------------------------------------------------------------------------------- by name
@@ -178,14 +179,14 @@ _QINI: dict[Convention | None, Statistic] = {
     "grf": Statistic(_deviation_mean, areas.DEVIATION, scheme="half"),
     "sklift": Statistic(_sklift_qini(True), areas.RADCLIFFE, undefined=_NO_PERFECT),
     "causalml": Statistic(_causalml_qini, areas.RADCLIFFE_SUM, undefined=_NO_EFFECT),
-    "libuplift": Statistic(_arm_times_area, areas.LIFTS),
+    "libuplift": Statistic(_arm_times_area, areas.LIFTS, sized=True),
 }
 _AUTOC: dict[Convention | None, Statistic] = {
     None: Statistic(_harmonic_mean, areas.HARMONIC, scheme="half"),
     "grf": Statistic(_harmonic_mean, areas.HARMONIC, scheme="half"),
     "causalml": Statistic(_weighted_toc, areas.TOC_SUM, scheme="half"),
 }
-LIFT_COUNTS = Statistic(_lift_counts, areas.LIFTS)
+LIFT_COUNTS = Statistic(_lift_counts, areas.LIFTS, sized=True)
 
 
 def auuc_statistic(ranking: Ranking | None, convention: Convention | None) -> Statistic:

@@ -16,7 +16,8 @@ from upturn.metrics._conventions import Convention, Ranking, check_convention, c
 from upturn.metrics._gate import read_group
 from upturn.metrics._ranked import Judged, Ranked, rank, rank_one_group, read_one_arm
 from upturn.metrics._replicates import Replicates, reach_of
-from upturn.metrics._statistic import Statistic, Strata, replicate
+from upturn.metrics._statistic import Statistic, replicate
+from upturn.metrics._strata import Strata
 
 GRID = np.linspace(0, 1, 101)  # where bands are computed, and averages over splits by default
 
@@ -198,13 +199,8 @@ def lift_curve(
     curve = Curve(table[:, W1] / table[-1, W1], table[:, S1].copy(), library=library_of(score, y))
     if replicates is None:
         return curve
-    size = float(table[-1, W1])  # a replicate of weighted rows weighs more or less; the group does not
-
-    def heights(sums: Floats, totals: Floats) -> Floats:
-        return np.asarray(sums[..., S1] * (size / totals[..., None, W1]))
-
-    statistic, strata = Statistic(heights, shares=GRID), Strata.one(values, weight)
-    return banded(curve, statistic, ranked, strata, replicates)
+    statistic = Statistic(_lift_heights, shares=GRID, sized=True)
+    return banded(curve, statistic, ranked, Strata.one(values, weight), replicates)
 
 
 def average_curves(curves: Sequence[Curve], grid: Any = 101, *, interval: float | None = None) -> Curve:
@@ -304,6 +300,10 @@ def with_band(curve: Curve, samples: Floats, shares: Floats, replicates: Replica
     """The curve with a band from replicates of its heights at some shares."""
     reach = replicates.z * np.interp(curve.x, shares, samples.std(axis=0, ddof=1))
     return replace(curve, low=curve.y - reach, high=curve.y + reach, interval=replicates.interval)
+
+
+def _lift_heights(sums: Floats, totals: Floats, whole: Floats) -> Floats:
+    return np.asarray(sums[..., S1] * (whole[W1] / totals[..., None, W1]))
 
 
 def _separate_heights(sums: Floats, totals: Floats) -> Floats:

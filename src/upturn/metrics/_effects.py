@@ -18,7 +18,8 @@ from upturn.metrics._gate import read_recommended, read_response
 from upturn.metrics._ranked import Judged, arm_shares, rank_one_group, read_ranked
 from upturn.metrics._replicates import Replicates
 from upturn.metrics._robust import robust_effects, robust_values
-from upturn.metrics._statistic import Statistic, Strata, replicate, replicate_means
+from upturn.metrics._statistic import Statistic, replicate, replicate_means
+from upturn.metrics._strata import Strata
 
 
 def effect_scores(

@@ -18,7 +18,8 @@ from upturn.metrics._estimate import metric
 from upturn.metrics._gate import read_group
 from upturn.metrics._ranked import arm_shares, judge, read_ranked
 from upturn.metrics._replicates import Replicates
-from upturn.metrics._statistic import Statistic, Strata, measure, replicate
+from upturn.metrics._statistic import Statistic, measure, replicate
+from upturn.metrics._strata import Strata
 
 
 @metric

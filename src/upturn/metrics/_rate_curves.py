@@ -17,7 +17,8 @@ from upturn.metrics._effects import dr_effects
 from upturn.metrics._ranked import Ranked, rank, rank_one_group, read_one_arm
 from upturn.metrics._rate import only_effects
 from upturn.metrics._replicates import Replicates
-from upturn.metrics._statistic import Statistic, Strata
+from upturn.metrics._statistic import Statistic
+from upturn.metrics._strata import Strata
 
 
 def qini_curve(

@@ -23,7 +23,7 @@ from upturn.metrics._estimate import Estimate
 Result = TypeVar("Result")
 
 _ENOUGH = whole(least=2).named("a whole number of replicates of at least 2; 200 is usual")
-BLOCK = 25  # replicates a thread makes in one go; fixed, so that the result does not depend on the number of threads
+BLOCK = 16  # replicates a thread makes in one go; fixed, so that the result does not depend on the number of threads
 
 
 @dataclass(frozen=True)
