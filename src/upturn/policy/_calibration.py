@@ -19,7 +19,7 @@ from upturn._target import Label, Target, read_target
 from upturn.base import UpliftEstimator, all_or_nothing
 from upturn.metrics._bins import bin_columns, bin_table
 from upturn.metrics._replicates import Replicates
-from upturn.metrics._statistic import FEW_ROWS
+from upturn.metrics._strata import FEW_ROWS
 from upturn.policy._maps import Knots, isotonic_map, linear_map, row_effects
 
 _INTERVAL = 0.95  # confidence level of the table's intervals
