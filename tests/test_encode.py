@@ -82,8 +82,8 @@ def test_names():
         "visits",
         "flag",
     ]
-    assert encoder.source.tolist() == [0, 1, 1, 1, 2, 2, 3, 4]
-    assert encoder.level.tolist() == [-1, 0, 1, 2, 0, 1, -1, -1]
+    assert encoder.layout.source.tolist() == [0, 1, 1, 1, 2, 2, 3, 4]
+    assert encoder.layout.level.tolist() == [-1, 0, 1, 2, 0, 1, -1, -1]
 
 
 def test_whole_weights_are_repeated_rows():

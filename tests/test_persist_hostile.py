@@ -383,7 +383,7 @@ def test_arrays_are_used_once_and_all_of_them(attack):
     with pytest.raises(ModelFileError, match=r"1 member\(s\) belong to nothing"):
         attack(lambda manifest, members: members.update({"array-00099.npy": npy(np.zeros(3))}))
     with pytest.raises(ModelFileError, match="is not there, or is used twice"):
-        attack(lambda manifest, members: members.pop("array-00005.npy"))
+        attack(lambda manifest, members: members.pop("array-00004.npy"))
 
 
 def fitted(manifest):
@@ -411,28 +411,10 @@ def put(array, value):
 
 
 BAD_STATE = {
-    "column out of range": (
-        replace_array("encoder", "source", by=lambda a: put(a, 10**6)),
-        "names a column that does not exist",
-    ),
-    "column below zero": (
-        replace_array("encoder", "source", by=lambda a: put(a, -1)),
-        "names a column that does not exist",
-    ),
-    "level out of range": (
-        replace_array("encoder", "level", by=lambda a: np.where(a >= 0, 99, a)),
-        "a level that does not exist",
-    ),
-    "level of a number": (
-        replace_array("encoder", "level", by=lambda a: put(a, 0)),
-        "names a level that does not exist",
-    ),
-    "level below -1": (replace_array("encoder", "level", by=lambda a: put(a, -2)), "names a level that does not exist"),
-    "index as float": (replace_array("encoder", "source", by=lambda a: a.astype(float)), "arrays do not fit together"),
-    "index as int32": (replace_array("encoder", "source", by=lambda a: a.astype("i4")), "arrays do not fit together"),
-    "short": (replace_array("encoder", "fill", by=lambda a: a[:-1]), "arrays do not fit together"),
-    "matrix": (replace_array("encoder", "mean", by=lambda a: a[:, None]), "arrays do not fit together"),
-    "scalar": (replace_array("encoder", "source", by=lambda a: a[0]), "not hold a sound model"),
+    "short": (replace_array("encoder", "fill", by=lambda a: a[:-1]), "arrays do not fit the columns"),
+    "matrix": (replace_array("encoder", "mean", by=lambda a: a[:, None]), "arrays do not fit the columns"),
+    "scalar": (replace_array("encoder", "scale", by=lambda a: a[0]), "arrays do not fit the columns"),
+    "negative spread": (replace_array("encoder", "spread", by=lambda a: put(a, -1.0)), "a spread is negative"),
     "nan": (replace_array("encoder", "mean", by=lambda a: put(a, np.nan)), "numbers are not finite"),
     "infinite": (replace_array("encoder", "fill", by=lambda a: put(a, np.inf)), "numbers are not finite"),
     "float32": (replace_array("encoder", "mean", by=lambda a: a.astype("f4")), "numbers are not finite"),
@@ -466,11 +448,11 @@ BAD_STATE = {
     "no schema": (lambda m, _: m["model"]["state"].update(schema=None), "not hold a sound model"),
     "fewer columns": (
         lambda m, _: m["model"]["state"]["schema"].update(names=["age"], levels=[None]),
-        "column that does not exist",
+        "arrays do not fit the columns",
     ),
     "fewer levels": (
         lambda m, _: m["model"]["state"]["schema"]["levels"].__setitem__(1, []),
-        "a level that does not exist",
+        "arrays do not fit the columns",
     ),
     "unknown parameter": (lambda m, _: m["model"]["params"].update(evil=1), "does not take these parameters"),
     "params is a list": (lambda m, _: m["model"].update(params=[]), "does not take these parameters"),
@@ -508,9 +490,9 @@ def test_a_base_estimator_that_is_none(attack):
 
 def test_damaged_and_exchanged_members_are_named(attack):
     def exchange(manifest, members):
-        members["array-00002.npy"], members["array-00003.npy"] = members["array-00003.npy"], members["array-00002.npy"]
+        members["array-00000.npy"], members["array-00001.npy"] = members["array-00001.npy"], members["array-00000.npy"]
 
-    with pytest.raises(ModelFileError, match=r"damaged or exchanged members: 'array-00002\.npy', 'array-00003\.npy'"):
+    with pytest.raises(ModelFileError, match=r"damaged or exchanged members: 'array-00000\.npy', 'array-00001\.npy'"):
         attack(exchange, checksums=False)
     for digests in (None, [], {}, {"array-00000.npy": None}):
         with pytest.raises(ModelFileError):

@@ -1,14 +1,118 @@
-"""The encoder of linear models: 0-1 coding of all levels, mean imputation, standardisation."""
+"""The encoder of linear models: 0-1 coding of all levels, mean imputation, standardisation.
+
+It reads a table once, in blocks of rows, for the columns' moments, and once more to write the encoded matrix, which is the only
+thing of its size that is made. Moments of parts can be merged, so parts may live elsewhere.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from upturn._arrays import Floats, Ints
 from upturn._table import Schema
+from upturn.kernels.encoding import block_moments, encode_block
+
+BLOCK = 1 << 17  # numbers of the table in a block of rows: a megabyte, so that it is still in the cache when read again
+_NUMBERS = ("fill", "mean", "scale", "spread")
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Weight, mean and spread of columns, of all rows or of a part of them.
+
+    Attributes
+    ----------
+    total : float
+        Weight of the rows.
+    n : array of shape (q,)
+        Weight of the rows where the column is not missing.
+    mean : array of shape (q,)
+        0 where nothing is seen.
+    norm : array of shape (q,)
+        Root of the weighted sum of squared deviations from the mean, M2 = norm². The root is kept because squares of very
+        large or very small numbers do not fit a float.
+    """
+
+    total: float
+    n: Floats
+    mean: Floats
+    norm: Floats
+
+    @classmethod
+    def of(cls, X: NDArray[Any], weight: Floats | None = None, layout: Layout | None = None) -> Moments:
+        """Moments of the columns of a matrix, taken block by block and merged in that order."""
+        layout = Layout.plain(X.shape[1]) if layout is None else layout
+        none = np.empty(0)
+        merged: Moments | None = None
+        for rows, block in _blocks(X):
+            out = np.empty((3, layout.width))
+            total = block_moments(block, none if weight is None else weight[rows], layout.first, layout.n_levels, out)
+            part = cls(total, *out)
+            merged = part if merged is None else merged.merge(part)
+        assert merged is not None
+        return merged
+
+    def merge(self, other: Moments) -> Moments:
+        """The moments of two parts together (Chan, Golub and LeVeque, 1979)."""
+        n = self.n + other.n
+        share = np.divide(other.n, n, out=np.zeros_like(n), where=n > 0.0)
+        apart = other.mean - self.mean
+        between = np.abs(apart) * np.sqrt(self.n * share)
+        norm = np.hypot(np.hypot(self.norm, other.norm), between)
+        return Moments(self.total + other.total, n, self.mean + apart * share, norm)
+
+    @property
+    def spread(self) -> Floats:
+        """Standard deviation of the columns, a missing value counted as the mean; exactly 0 for a constant column."""
+        spread = self.norm / math.sqrt(self.total) if self.total > 0.0 else np.zeros_like(self.norm)
+        spread[spread <= 1e-12 * np.abs(self.mean)] = 0.0  # rounding of the mean, nothing of the column
+        return spread
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each column of a table goes: to the encoded columns from ``first`` on, one per level, or one of numbers (-1)."""
+
+    first: Ints
+    n_levels: Ints
+    width: int
+
+    @classmethod
+    def plain(cls, n_columns: int) -> Layout:
+        """Numbers only."""
+        return cls(np.arange(n_columns), np.full(n_columns, -1, np.int64), n_columns)
+
+    @classmethod
+    def of(cls, schema: Schema) -> Layout:
+        """The layout of a table."""
+        n_levels = np.array([-1 if levels is None else len(levels) for levels in schema.levels], dtype=np.int64)
+        ends = np.cumsum(np.where(n_levels < 0, 1, n_levels))
+        return cls(np.concatenate(([0], ends[:-1])), n_levels, int(ends[-1]))
+
+    @cached_property
+    def source(self) -> Ints:
+        """The table's column each encoded column comes from."""
+        return np.repeat(np.arange(len(self.first)), np.where(self.n_levels < 0, 1, self.n_levels))
+
+    @cached_property
+    def level(self) -> Ints:
+        """The level each encoded column stands for, -1 for numbers."""
+        return np.where(self.n_levels[self.source] < 0, -1, np.arange(self.width) - self.first[self.source])
+
+
+def _blocks(X: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
+    """Blocks of rows as float64, of a size that depends on the shape alone; only what is not float64 is copied."""
+    length = max(1, BLOCK // max(X.shape[1], 1))
+    for start in range(0, max(len(X), 1), length):
+        rows = slice(start, start + length)
+        yield rows, np.ascontiguousarray(X[rows], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -21,82 +125,75 @@ class LinearEncoder:
 
     Attributes
     ----------
-    source : int array of shape (q,)
-        The table's column each encoded column comes from.
-    level : int array of shape (q,)
-        The level it stands for, -1 for a numeric column.
+    layout : Layout
+        Which encoded column comes from which column and level of the table.
     fill, mean, scale : float arrays of shape (q,)
+    spread : float array of shape (q,)
+        Standard deviations of the columns at fit, before they are divided by ``scale``.
     """
 
-    source: Ints
-    level: Ints
+    layout: Layout
     fill: Floats
     mean: Floats
     scale: Floats
+    spread: Floats
 
     @classmethod
-    def fit(cls, X: Floats, schema: Schema, weight: Floats | None = None, *, standardize: bool = True) -> LinearEncoder:
+    def fit(
+        cls, X: NDArray[Any], schema: Schema, weight: Floats | None = None, *, standardize: bool = True
+    ) -> LinearEncoder:
         """Learn the means and scales of a table's columns."""
-        source, level = [], []
-        for j, levels in enumerate(schema.levels):
-            codes = [-1] if levels is None else list(range(len(levels)))
-            source += [j] * len(codes)
-            level += codes
-        q, weights = len(source), np.ones(len(X)) if weight is None else weight
-        encoder = cls(np.array(source, np.int64), np.array(level, np.int64), np.zeros(q), np.zeros(q), np.ones(q))
-        for i in np.flatnonzero(encoder.level < 0):
-            column = X[:, encoder.source[i]]
-            seen = ~np.isnan(column)
-            total = weights[seen].sum()
-            encoder.fill[i] = weights[seen] @ column[seen] / total if total > 0 else 0.0
-        if standardize:
-            raw = encoder.transform(X)
-            mean = weights @ raw / weights.sum()
-            deviation = raw - mean
-            reach = np.abs(deviation).max(
-                axis=0, initial=0.0
-            )  # squares of deviations / reach neither overflow nor vanish
-            reach[reach == 0] = 1.0
-            spread = reach * np.sqrt(weights @ (deviation / reach) ** 2 / weights.sum())
-            # A column whose spread is only rounding error of its mean is constant: centring it to 0 is all there is to do.
-            constant = spread <= 1e-12 * np.maximum(np.abs(mean), np.finfo(float).tiny)
-            encoder.mean[:], encoder.scale[:] = mean, np.where(constant, 1.0, spread)
-        return encoder
+        layout = Layout.of(schema)
+        return cls.from_moments(Moments.of(X, weight, layout), layout, standardize=standardize)
 
-    def transform(self, X: Floats) -> Floats:
+    @classmethod
+    def from_moments(cls, moments: Moments, layout: Layout, *, standardize: bool = True) -> LinearEncoder:
+        """The encoder of rows with these moments, which may have been merged from parts."""
+        spread, fill = moments.spread, moments.mean
+        if layout.width and layout.n_levels.max() >= 0:
+            fill = np.where(layout.level < 0, fill, 0.0)
+        if not standardize:
+            return cls(layout, fill, np.zeros(layout.width), np.ones(layout.width), spread)
+        # Centring a constant column to 0 is all there is to do.
+        return cls(layout, fill, moments.mean, np.where(spread == 0.0, 1.0, spread), spread)
+
+    @cached_property
+    def _values(self) -> Floats:
+        low, high = (0.0 - self.mean) / self.scale, (1.0 - self.mean) / self.scale
+        return np.stack([self.fill, self.mean, self.scale, low, high])
+
+    def transform(self, X: NDArray[Any]) -> Floats:
         """The encoded matrix, C-contiguous."""
-        columns = X[:, self.source]
-        numeric = self.level < 0
-        encoded = np.where(numeric, np.where(np.isnan(columns), self.fill, columns), columns == self.level)
-        return np.ascontiguousarray((encoded - self.mean) / self.scale)
+        encoded = np.empty((len(X), self.layout.width))
+        for rows, block in _blocks(X):
+            encode_block(block, self.layout.first, self.layout.n_levels, self._values, encoded[rows])
+        return encoded
 
     def names(self, schema: Schema) -> list[str]:
         """Names of the encoded columns, such as ``recency`` and ``channel=web``."""
         made = []
-        for j, code in zip(self.source, self.level, strict=True):
+        for j, code in zip(self.layout.source, self.layout.level, strict=True):
             levels = schema.levels[j]
             made.append(schema.names[j] if levels is None else f"{schema.names[j]}={levels[code]}")
         return made
 
+    def by_column(self, values: Floats) -> Floats:
+        """Values of the encoded columns, added up for every column of the table."""
+        return np.asarray(np.bincount(self.layout.source, weights=values, minlength=len(self.layout.first)), np.float64)
+
     def get_state(self) -> dict[str, Any]:
         """The encoder as arrays, for a saved model."""
-        return {name: getattr(self, name) for name in ("source", "level", "fill", "mean", "scale")}
+        return {name: getattr(self, name) for name in _NUMBERS}
 
     @classmethod
     def from_state(cls, state: dict[str, Any], schema: Schema) -> LinearEncoder:
         """Rebuild and check an encoder that was read from a file."""
-        arrays = [np.asarray(state[name]) for name in ("source", "level", "fill", "mean", "scale")]
-        source, level, fill, mean, scale = arrays
-        q = len(source)
-        if any(array.shape != (q,) for array in arrays) or source.dtype != np.int64 or level.dtype != np.int64:
-            raise ValueError("the encoder's arrays do not fit together")
-        if q and (source.min() < 0 or source.max() >= schema.n_features):
-            raise ValueError("the encoder names a column that does not exist")
-        if not all(array.dtype == np.float64 and np.isfinite(array).all() for array in (fill, mean, scale)):
+        layout, numbers = Layout.of(schema), [np.asarray(state[name]) for name in _NUMBERS]
+        fill, mean, scale, spread = numbers
+        if any(array.shape != (layout.width,) for array in numbers):
+            raise ValueError("the encoder's arrays do not fit the columns")
+        if not all(array.dtype == np.float64 and np.isfinite(array).all() for array in numbers):
             raise ValueError("the encoder's numbers are not finite")
-        if (scale == 0).any():
-            raise ValueError("the encoder divides by zero")
-        counts = np.array([-1 if levels is None else len(levels) for levels in schema.levels])[source]
-        if ((level < 0) != (counts < 0)).any() or (level >= np.maximum(counts, 0)).any() or (level < -1).any():
-            raise ValueError("the encoder names a level that does not exist")
-        return cls(source, level, fill, mean, scale)
+        if (scale == 0).any() or (spread < 0).any():
+            raise ValueError("the encoder divides by zero, or a spread is negative")
+        return cls(layout, fill, mean, scale, spread)

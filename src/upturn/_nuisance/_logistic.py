@@ -49,7 +49,7 @@ class Logistic:
         """Rebuild and check a model that was read from a file."""
         encoder = LinearEncoder.from_state(state["encoder"], schema)
         coef, intercept = state["coef"], state["intercept"]
-        if coef.shape != (n_classes, len(encoder.source)) or intercept.shape != (n_classes,):
+        if coef.shape != (n_classes, encoder.layout.width) or intercept.shape != (n_classes,):
             raise ValueError("the coefficients do not fit the columns")
         if not all(a.dtype == np.float64 and np.isfinite(a).all() for a in (coef, intercept)):
             raise ValueError("the coefficients are not finite")

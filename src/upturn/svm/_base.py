@@ -153,7 +153,7 @@ class Machine(UpliftEstimator):
     def _set_state(self, state: dict[str, Any]) -> None:
         encoder, kernel = state["encoder"], state["kernel"]
         self.encoder_ = None if encoder is None else LinearEncoder.from_state(encoder, self._schema)
-        columns = self._schema.n_features if self.encoder_ is None else self.encoder_.source.shape[0]
+        columns = self._schema.n_features if self.encoder_ is None else self.encoder_.layout.width
         if (self.encoder_ is None) != (self.kernel == "precomputed") or (kernel is None) != (self.kernel == "linear"):
             raise ValueError("the encoder or the kernel does not match the parameters")
         self.kernel_map_ = None if kernel is None else KernelMap.from_state(kernel, columns)
