@@ -106,13 +106,13 @@ def pair_sum(scores, high, low, weight):
     return loss, slope
 
 
-def energy_sum(scores, treated, weight, alpha):
+def energy_sum(scores, treated, weight, exponent):
     """(5.2.3) with weights, every pair visited, and its gradient in the scores."""
     p = np.where(treated, weight, 0.0) / weight[treated].sum()
     q = np.where(treated, 0.0, weight) / weight[~treated].sum()
     gap = scores[:, None] - scores[None, :]
-    distance = np.abs(gap) ** alpha
+    distance = np.abs(gap) ** exponent
     value = 2 * p @ distance @ q - p @ distance @ p - q @ distance @ q
     signed = p - q
-    pull = np.sign(gap) * np.abs(gap) ** (alpha - 1.0)
-    return float(value), -2.0 * alpha * signed * (pull @ signed)
+    pull = np.sign(gap) * np.abs(gap) ** (exponent - 1.0)
+    return float(value), -2.0 * exponent * signed * (pull @ signed)

@@ -19,6 +19,8 @@ from upturn._arrays import Floats
 
 def to_numpy(values: Any, name: str) -> NDArray[Any]:
     """A column or table of any library as a numpy array; ``name`` is what an error calls it."""
+    if type(values) is np.ndarray:  # asking narwhals takes longer than a small fit
+        return values
     series = nw.from_native(values, allow_series=True, pass_through=True)
     if isinstance(series, nw.Series):
         if series.dtype in (nw.Categorical, nw.Enum):  # pyarrow would lose the nulls of a dictionary

@@ -21,6 +21,7 @@ ValueError: C=-1.0: expected a number above 0
 
 from __future__ import annotations
 
+import functools
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -134,10 +135,17 @@ def check(name: str, value: Any, rule: Rule) -> None:
         raise ValueError(f"{name}={reprlib.repr(value)}: expected {rule.text}")
 
 
+@functools.cache
+def _names(kind: Any) -> tuple[str, ...]:
+    """Names of a class's parameters: reading a signature takes longer than a small fit."""
+    return tuple(kind._get_param_names())
+
+
 def check_parameters(model: Any) -> None:
     """Check every declared parameter of a model, and of the models of ours inside it."""
     rules: Mapping[str, Rule] = model._parameters
-    for name, value in model.get_params(deep=False).items():
+    for name in _names(type(model)):  # type: ignore[arg-type]
+        value = getattr(model, name)
         if name in rules:
             check(name, value, rules[name])
         if hasattr(value, "_parameters") and hasattr(value, "get_params") and not isinstance(value, type):

@@ -32,84 +32,69 @@ def dcd_pass(order, X, z, cost, norms, constant, alpha, w, b):
 
 
 @inner
-def _dot(X, i, w):
+def _dot(X, i, point):
     total = 0.0
-    for j in range(w.shape[0]):
-        total += X[i, j] * w[j]
+    for j in range(X.shape[1]):
+        total += X[i, j] * point[0, j]
     return total
 
 
 @inner
-def _bend(distance, alpha):
-    """The derivative of |d|^alpha over alpha."""
+def _bend(distance, exponent):
+    """The derivative of |d|^exponent over the exponent."""
     if distance == 0.0:
         return 0.0
-    size = abs(distance) ** (alpha - 1.0)
+    size = abs(distance) ** (exponent - 1.0)
     return size if distance > 0.0 else -size
 
 
-@kernel(i8, i8, I8_2, F8_2, F8, F8_2, i8, i8, f8, f8, F8_out, F8_out, F8_out, F8_out)
-def asgd_pass(done, draws, X, z, cost, n_treated, n_control, alpha, balance, w, b, mean_w, mean_b):
+@inner
+def _pull(X, z, cost, i, share, score, point):
+    """Slope of the slacks of row i in its score, ``share`` rows strong; adds their slopes in the two intercepts to point[2]."""
+    m = X.shape[1]
+    pull = 0.0
+    for k in range(2):
+        if 1.0 - z[i] * (score - point[0, m + k]) > 0.0:
+            part = share * cost[k, i] * z[i]
+            pull -= part
+            point[2, m + k] += part
+    return pull
+
+
+@kernel(void, i8, I8_2, F8_2, F8, F8_2, F8, F8_2_out)
+def asgd_pass(done, draws, X, z, cost, term, point):
     """Steps of averaged stochastic gradient descent, one per row of ``draws``: two treated and two control rows.
 
-    A drawn row's slack gradient stands for its whole group, hence half the group's size as its factor. Step t has
-    length 1/√t (Figure 5.3.1).
+    ``term`` is the exponent and the weight of the energy distance, and the sizes of both groups. ``point`` (3, m + 2) holds
+    w, b1, b2, then their mean over all steps, then room for a gradient; ``done`` steps have been taken before. A drawn row's
+    slack gradient stands for its whole group, hence half the group's size as its factor. Step t has length 1/√t (Figure
+    5.3.1).
     """
-    m = w.shape[0]
-    for step in range(draws.shape[0]):
-        done += 1
-        rate = 1.0 / done**0.5
-        g_b0 = 0.0
-        g_b1 = 0.0
-        pull0 = pull1 = pull2 = pull3 = 0.0
-        s0 = _dot(X, draws[step, 0], w)
-        s1 = _dot(X, draws[step, 1], w)
-        s2 = _dot(X, draws[step, 2], w)
-        s3 = _dot(X, draws[step, 3], w)
-        for r in range(4):
-            i = draws[step, r]
-            s = s0 if r == 0 else s1 if r == 1 else s2 if r == 2 else s3
-            share = 0.5 * (n_treated if r < 2 else n_control)
-            pull = 0.0
-            for k in range(2):
-                if 1.0 - z[i] * (s - b[k]) > 0.0:
-                    part = share * cost[k, i] * z[i]
-                    pull -= part
-                    if k == 0:
-                        g_b0 += part
-                    else:
-                        g_b1 += part
-            if r == 0:
-                pull0 = pull
-            elif r == 1:
-                pull1 = pull
-            elif r == 2:
-                pull2 = pull
-            else:
-                pull3 = pull
-        half = 0.5 * alpha * balance
-        d02 = half * _bend(s0 - s2, alpha)
-        d03 = half * _bend(s0 - s3, alpha)
-        d12 = half * _bend(s1 - s2, alpha)
-        d13 = half * _bend(s1 - s3, alpha)
-        d01 = 2.0 * half * _bend(s0 - s1, alpha)
-        d23 = 2.0 * half * _bend(s2 - s3, alpha)
-        pull0 += d02 + d03 - d01
-        pull1 += d12 + d13 + d01
-        pull2 += -d02 - d12 - d23
-        pull3 += -d03 - d13 + d23
+    m = X.shape[1]
+    exponent = term[0]
+    half = 0.5 * exponent * term[1]
+    for place in range(draws.shape[0]):
+        step = done + place + 1.0
+        rate = 1.0 / step**0.5
+        i0, i1, i2, i3 = draws[place, 0], draws[place, 1], draws[place, 2], draws[place, 3]
+        s0 = _dot(X, i0, point)
+        s1 = _dot(X, i1, point)
+        s2 = _dot(X, i2, point)
+        s3 = _dot(X, i3, point)
+        point[2, m] = 0.0
+        point[2, m + 1] = 0.0
+        d02 = half * _bend(s0 - s2, exponent)
+        d03 = half * _bend(s0 - s3, exponent)
+        d12 = half * _bend(s1 - s2, exponent)
+        d13 = half * _bend(s1 - s3, exponent)
+        d01 = 2.0 * half * _bend(s0 - s1, exponent)
+        d23 = 2.0 * half * _bend(s2 - s3, exponent)
+        pull0 = _pull(X, z, cost, i0, 0.5 * term[2], s0, point) + d02 + d03 - d01
+        pull1 = _pull(X, z, cost, i1, 0.5 * term[2], s1, point) + d12 + d13 + d01
+        pull2 = _pull(X, z, cost, i2, 0.5 * term[3], s2, point) - d02 - d12 - d23
+        pull3 = _pull(X, z, cost, i3, 0.5 * term[3], s3, point) - d03 - d13 + d23
         for j in range(m):
-            g = (
-                w[j]
-                + pull0 * X[draws[step, 0], j]
-                + pull1 * X[draws[step, 1], j]
-                + pull2 * X[draws[step, 2], j]
-                + pull3 * X[draws[step, 3], j]
-            )
-            w[j] -= rate * g
-            mean_w[j] += (w[j] - mean_w[j]) / done
-        b[0] -= rate * g_b0
-        b[1] -= rate * g_b1
-        mean_b[0] += (b[0] - mean_b[0]) / done
-        mean_b[1] += (b[1] - mean_b[1]) / done
-    return done
+            point[2, j] = point[0, j] + pull0 * X[i0, j] + pull1 * X[i1, j] + pull2 * X[i2, j] + pull3 * X[i3, j]
+        for j in range(m + 2):
+            point[0, j] -= rate * point[2, j]
+            point[1, j] += (point[0, j] - point[1, j]) / step

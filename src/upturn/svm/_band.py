@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Bools, Floats
+from upturn.kernels.hashing import BAND, words
 from upturn.kernels.hinge import hinge_loss
 from upturn.svm import _interior
 from upturn.svm._problem import MarginData, MarginProblem, MarginSolution, certified, one_sided
@@ -56,7 +57,7 @@ def solve(problem: MarginProblem, data: MarginData, start: tuple[Floats, Floats]
         if np.all(sample.z == sample.z[:1]):
             continue
         if walk is None:
-            state = _interior.run(loose, sample, loose.tol)
+            state, _ = _interior.run_local(loose, sample, loose.tol)
             walk = _Walk(state.w, state.b, 4.0 * float(np.sqrt(m / rows.shape[0])), state.iterations)
         else:
             walk = _climb(loose, sample, walk)
@@ -76,13 +77,11 @@ class _Walk:
 
 def _nested_samples(n: int) -> NDArray[np.uint8]:
     """For each row the deepest level whose sample holds it: a hash of the row number, so order does not matter."""
-    mixed = np.arange(n, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    mixed ^= mixed >> np.uint64(29)
-    mixed *= np.uint64(0xBF58476D1CE4E5B9)
-    mixed ^= mixed >> np.uint64(32)
+    hashes = np.empty(n, np.uint64)
+    words(np.uint64(0), BAND, np.uint64(0), hashes)
     level = np.zeros(n, dtype=np.uint8)
     for depth in range(1, 12):
-        level[(mixed & np.uint64(GROWTH**depth - 1)) == 0] = depth
+        level[hashes % np.uint64(GROWTH**depth) == 0] = depth
     return level
 
 
@@ -110,8 +109,7 @@ def _reduced(
         constant=problem.constant + float(alpha.sum()),
     )
     rows = np.flatnonzero(keep)
-    state = _interior.run(smaller, data.take(rows), 0.3 * problem.tol)
-    alpha[:, rows] = state.alpha
+    state, alpha[:, rows] = _interior.run_local(smaller, data.take(rows), 0.3 * problem.tol)
     return state, alpha
 
 

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Floats, Indices
 from upturn._encode import LinearEncoder
 from upturn._experiment import Experiment
-from upturn._seeds import make_seed
+from upturn._parameters import FLAG, LABEL, NONE, SEED, Rule, number, one_of, whole
 from upturn.base import UpliftEstimator
-from upturn.svm import _solve
-from upturn.svm._energy import EnergyTerm
 from upturn.svm._kernels import NAMES, KernelMap
-from upturn.svm._problem import MarginData, MarginProblem, MarginSolution
+from upturn.svm._problem import MarginProblem, MarginSolution
 
-LEAST_POWER = 1.05
+KERNEL_PARAMETERS = {
+    "kernel": one_of(*NAMES),
+    "gamma": number(above=0) | one_of("scale"),
+    "degree": number(above=0),
+    "coef0": number(),
+    "n_components": whole(least=1) | NONE,
+    "standardize": FLAG,
+}
+SOLVER_PARAMETERS = {"tol": number(above=0), "max_iter": whole(least=1)}
+POWER = (number(least=1, most=1) | number(least=1.05, most=10)).named(
+    "1 (hinge) or a number from 1.05 to 10: below 1 the problem is not convex, and between 1 and 1.05 it is nearly that of p=1"
+)
 
 
 class Machine(UpliftEstimator):
@@ -26,6 +38,14 @@ class Machine(UpliftEstimator):
 
     _outcome = "binary"
     _multi_arm = False
+    _parameters: ClassVar[Mapping[str, Rule]] = {
+        "C": number(above=0),
+        "p": POWER,
+        **KERNEL_PARAMETERS,
+        **SOLVER_PARAMETERS,
+        "random_state": SEED,
+        "control": LABEL,
+    }
 
     C: float
     p: float
@@ -42,26 +62,7 @@ class Machine(UpliftEstimator):
     encoder_: LinearEncoder | None
     kernel_map_: KernelMap | None
 
-    def _check_common(self, C: Any) -> None:
-        positive("C", C)
-        positive("tol", self.tol)
-        if not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
-            raise ValueError(f"max_iter={self.max_iter!r}: expected an integer of 1 or more")
-        p = number("p", self.p)
-        if p < 1.0 or 1.0 < p < LEAST_POWER or p > 10.0:
-            raise ValueError(
-                f"p={self.p!r}: the slack's exponent is 1 (hinge) or from {LEAST_POWER} to 10; below 1 the problem is "
-                f"not convex, and between 1 and {LEAST_POWER} use p=1, which it is nearly equal to"
-            )
-        if self.kernel not in NAMES:
-            raise ValueError(f"kernel={self.kernel!r}: expected one of {', '.join(map(repr, NAMES))}")
-        if self.gamma != "scale":
-            positive("gamma", self.gamma)
-        positive("degree", self.degree)
-        if self.n_components is not None and self.n_components < 1:
-            raise ValueError(f"n_components={self.n_components!r}: expected None or a positive number of landmarks")
-
-    def _learn_features(self, data: Experiment) -> Floats:
+    def _learn_features(self, data: Experiment, seed: np.uint64) -> Floats:
         """Fit the encoder and the kernel, and return the matrix the solver works on."""
         if self.kernel == "precomputed":
             self.encoder_ = None
@@ -72,24 +73,23 @@ class Machine(UpliftEstimator):
             self.encoder_ = LinearEncoder.fit(data.X, data.schema, data.weight, standardize=self.standardize)
             encoded = self.encoder_.transform(data.X)
         self.kernel_map_ = None
-        if self.kernel == "linear":
+        if self.kernel != "linear":
+            self.kernel_map_ = KernelMap.fit(
+                encoded, self.kernel, self.gamma, float(self.degree), float(self.coef0), self.n_components, seed
+            )
+        return self._expand(encoded)
+
+    def _features(self, X: NDArray[Any]) -> Floats:
+        """What ``_w`` multiplies, of other rows."""
+        return self._expand(X if self.encoder_ is None else self.encoder_.transform(X))
+
+    def _expand(self, encoded: Floats) -> Floats:
+        if self.kernel_map_ is None:
             return encoded
-        rng = np.random.default_rng(int(make_seed(self.random_state)))
-        self.kernel_map_ = KernelMap.fit(
-            encoded, self.kernel, self.gamma, float(self.degree), float(self.coef0), self.n_components, rng
-        )
         return np.ascontiguousarray(self.kernel_map_.against_landmarks(encoded) @ self.kernel_map_.projection)
 
-    def _solve(
-        self,
-        features: Floats,
-        z: Floats,
-        cost: Floats,
-        energy: EnergyTerm | None = None,
-        start: tuple[Floats, Floats] | None = None,
-    ) -> MarginSolution:
-        problem = MarginProblem(power=float(self.p), tol=self.tol, max_iter=int(self.max_iter))
-        return _solve.solve(problem, MarginData(features, z, cost), energy, start)
+    def _problem(self) -> MarginProblem:
+        return MarginProblem(power=float(self.p), tol=self.tol, max_iter=int(self.max_iter))
 
     def _adopt(self, solution: MarginSolution, rows: Indices, data: Experiment) -> None:
         """Set the fitted attributes; ``rows`` are the training rows the solution speaks of."""
@@ -120,6 +120,17 @@ class Machine(UpliftEstimator):
             shift = float(self.coef_ @ self.encoder_.mean)
         self.intercepts_ = b + shift
         self.intercept_intervals_ = interval + shift
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Absolute coefficient times the standard deviation of its column at fit, added up over a column's levels."""
+        check_is_fitted(self)
+        if self.kernel != "linear" or self.encoder_ is None:
+            raise AttributeError(
+                f"{type(self).__name__}(kernel={self.kernel!r}) has no coefficients, hence no feature_importances_: use "
+                "kernel='linear', or sklearn.inspection.permutation_importance"
+            )
+        return importances(self.encoder_, self.coef_)
 
     def _name_coefficients(self, schema: Any) -> None:
         if self.kernel == "linear" and self.encoder_ is not None:
@@ -173,15 +184,6 @@ class Machine(UpliftEstimator):
         self._name_coefficients(self._schema)
 
 
-def number(name: str, value: Any) -> float:
-    """A finite number, or an error that names the parameter."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not np.isfinite(value):
-        raise ValueError(f"{name}={value!r}: expected a finite number")
-    return float(value)
-
-
-def positive(name: str, value: Any) -> float:
-    """A finite number above 0, or an error that names the parameter."""
-    if number(name, value) <= 0.0:
-        raise ValueError(f"{name}={value!r}: expected a number above 0")
-    return float(value)
+def importances(encoder: LinearEncoder, coef: Floats) -> Floats:
+    """What each column of the table contributes to the spread of the scores, in absolute value."""
+    return encoder.by_column(np.abs(coef) * encoder.spread)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
 from upturn._arrays import Bools, Floats
 from upturn._experiment import Experiment
+from upturn._parameters import FLAG, Rule, number
+from upturn._seeds import make_seed
 from upturn._target import Label
-from upturn.svm._base import Machine, number
+from upturn.svm._base import Machine
+from upturn.svm._problem import MarginData
+from upturn.svm._solve import solve
 
 
 class _Classifier(Machine):
@@ -18,13 +23,12 @@ class _Classifier(Machine):
     _score_has_zero = False
 
     def _fit(self, data: Experiment) -> None:
-        self._check_common(self.C)
-        rows = np.flatnonzero(self._price(data) > 0.0)
-        kept = data.take(rows)
-        features = self._learn_features(kept)
-        z = np.where(self._labels(kept), 1.0, -1.0)
-        cost = np.ascontiguousarray((float(self.C) * self._price(kept))[None])
-        self._adopt(self._solve(features, z, cost), rows, data)
+        price = self._price(data)
+        rows = np.flatnonzero(price > 0.0)
+        kept = data if len(rows) == len(data) else data.take(rows)
+        features = self._learn_features(kept, make_seed(self.random_state))
+        z, cost = np.where(self._labels(kept), 1.0, -1.0), float(self.C) * price[None, rows]
+        self._adopt(solve(self._problem(), MarginData(features, z, cost)), rows, data)
 
     def _price(self, data: Experiment) -> Floats:
         return data.weights
@@ -63,7 +67,7 @@ class StandardSVM(_Classifier):
 
     Attributes
     ----------
-    coef_, coef_names_, intercepts_, intercept_intervals_, support_, objective_, dual_bound_, dual_gap_, n_iter_
+    coef_, coef_names_, feature_importances_, intercepts_, intercept_intervals_, support_, objective_, dual_bound_, dual_gap_, n_iter_
         As for :class:`UpliftSVM`, with one hyperplane.
 
     References
@@ -110,6 +114,8 @@ class StandardSVM(_Classifier):
         self.random_state = random_state
         self.control = control
 
+    _parameters: ClassVar[Mapping[str, Rule]] = {**_Classifier._parameters, "flip_control": FLAG}
+
     @property
     def _score_has_zero(self) -> bool:  # type: ignore[override]
         return self.flip_control
@@ -135,7 +141,7 @@ class TwoCostSVM(_Classifier):
 
     Attributes
     ----------
-    coef_, coef_names_, intercepts_, intercept_intervals_, support_, objective_, dual_bound_, dual_gap_, n_iter_
+    coef_, coef_names_, feature_importances_, intercepts_, intercept_intervals_, support_, objective_, dual_bound_, dual_gap_, n_iter_
         As for :class:`UpliftSVM`, with one hyperplane.
 
     References
@@ -182,11 +188,12 @@ class TwoCostSVM(_Classifier):
         self.random_state = random_state
         self.control = control
 
+    _parameters: ClassVar[Mapping[str, Rule]] = {
+        **_Classifier._parameters,
+        "C_control": number(least=0).named("0 (control rows are ignored) or a penalty above 0"),
+    }
+
     def _price(self, data: Experiment) -> Floats:
-        if number("C_control", self.C_control) < 0.0:
-            raise ValueError(
-                f"C_control={self.C_control!r}: expected 0 (control rows are ignored) or a positive penalty"
-            )
         return data.weights * np.where(data.arm == 1, 1.0, float(self.C_control) / float(self.C))
 
 
@@ -201,7 +208,7 @@ class SubgroupSVM(_Classifier):
 
     Attributes
     ----------
-    coef_, coef_names_, intercepts_, intercept_intervals_, support_, objective_, dual_bound_, dual_gap_, n_iter_
+    coef_, coef_names_, feature_importances_, intercepts_, intercept_intervals_, support_, objective_, dual_bound_, dual_gap_, n_iter_
         As for :class:`UpliftSVM`, with one hyperplane. Encoder and columns are those of the treatment group.
 
     References

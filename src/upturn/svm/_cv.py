@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
 from upturn._arrays import Floats
 from upturn._experiment import Experiment
 from upturn._parallel import run_parallel
+from upturn._parameters import ELSEWHERE, JOBS, VERBOSE, Rule, check, number
 from upturn._seeds import make_seed
 from upturn._splitters import Split, folds_of
 from upturn._target import Label
 from upturn.metrics._areas import mean_area
-from upturn.svm._base import positive
-from upturn.svm._uplift import UpliftRows, UpliftSVM
+from upturn.svm._uplift import RATIO, UpliftSVM, UpliftTask
 
 
 class UpliftSVMCV(UpliftSVM):
@@ -31,7 +31,7 @@ class UpliftSVMCV(UpliftSVM):
         Values of C; by default 0.01, 0.1, …, 1000, the grid of the dissertation.
     ratios : sequence of float, optional
         Values of C2/C1; by default ten points from 1 to 2.5, or to 5 for p > 1, as in the dissertation.
-    p, kernel, balance, alpha, group_average, standardize, gamma, degree, coef0, n_components, tol, max_iter, control
+    p, kernel, balance, exponent, group_average, standardize, gamma, degree, coef0, n_components, tol, max_iter, control
         As for :class:`UpliftSVM`.
     cv : int, splitter or iterable of (train, test)
         Number of folds of :class:`upturn.model_selection.UpliftKFold`, or the splits.
@@ -50,7 +50,7 @@ class UpliftSVMCV(UpliftSVM):
         Mean AUUC over the folds.
     fold_scores_ : array of shape (folds, number of Cs, number of ratios)
     best_score_ : float
-    coef_, intercepts_, …
+    coef_, feature_importances_, intercepts_, …
         As for :class:`UpliftSVM`.
 
     References
@@ -69,6 +69,15 @@ class UpliftSVMCV(UpliftSVM):
     ((2, 2), True)
     """
 
+    _parameters: ClassVar[Mapping[str, Rule]] = {
+        **UpliftSVM._parameters,
+        "Cs": ELSEWHERE,
+        "ratios": ELSEWHERE,
+        "cv": ELSEWHERE,
+        "n_jobs": JOBS,
+        "verbose": VERBOSE,
+    }
+
     def __init__(
         self,
         Cs: Iterable[float] | None = None,
@@ -76,7 +85,7 @@ class UpliftSVMCV(UpliftSVM):
         p: float = 1.0,
         kernel: str = "linear",
         balance: float = 0.0,
-        alpha: float = 1.1,
+        exponent: float = 1.1,
         group_average: bool = False,
         standardize: bool = True,
         *,
@@ -97,7 +106,7 @@ class UpliftSVMCV(UpliftSVM):
         self.p = p
         self.kernel = kernel
         self.balance = balance
-        self.alpha = alpha
+        self.exponent = exponent
         self.group_average = group_average
         self.standardize = standardize
         self.cv = cv
@@ -113,16 +122,16 @@ class UpliftSVMCV(UpliftSVM):
         self.control = control
 
     solver = "auto"
+    neutral = None
     warm_start_folds = True  # benchmarks switch it off to measure what warm starts are worth
 
     def _fit(self, data: Experiment) -> None:
-        Cs = _grid("Cs", self.Cs, 10.0 ** np.arange(-2, 4))
-        ratios = _grid("ratios", self.ratios, np.linspace(1.0, 2.5 if self.p == 1.0 else 5.0, 10))
-        for C in Cs:
-            self._check(C, ratios[0])
+        Cs = _grid("Cs", self.Cs, 10.0 ** np.arange(-2, 4), number(above=0))
+        ratios = _grid("ratios", self.ratios, np.linspace(1.0, 2.5 if self.p == 1.0 else 5.0, 10), RATIO)
+        seed = make_seed(self.random_state)
         scores = run_parallel(
-            lambda split: self._score_fold(data, split, Cs, ratios),
-            folds_of(data.X, data.target, self.cv, make_seed(self.random_state)),
+            lambda split: self._score_fold(data, split, Cs, ratios, seed),
+            folds_of(data.X, data.target, self.cv, seed),
             n_jobs=self.n_jobs,
             verbose=self.verbose,
             description="folds",
@@ -132,30 +141,18 @@ class UpliftSVMCV(UpliftSVM):
         best_C, best_ratio = np.unravel_index(int(self.scores_.argmax()), self.scores_.shape)
         self.best_score_ = float(self.scores_[best_C, best_ratio])
         self.C_, self.ratio_ = float(Cs[best_C]), float(ratios[best_ratio])
-        features = self._learn_features(data)
-        rows = UpliftRows(data, self.group_average)
-        solution = self._solve_one(features, rows, self.C_, self.ratio_, self._energy_term(data), None)
-        self._adopt(solution, np.arange(len(data)), data)
+        task = UpliftTask(self, self._learn_features(data, seed), data, seed)
+        self._adopt(task.solve(self.C_, self.ratio_), np.arange(len(data)), data)
 
-    def _score_fold(self, data: Experiment, split: Split, Cs: Any, ratios: Any) -> Floats:
+    def _score_fold(self, data: Experiment, split: Split, Cs: Floats, ratios: Floats, seed: np.uint64) -> Floats:
         """AUUC on the test rows for every point of the grid."""
         train, test = (data.take(rows) for rows in split)
         machine = UpliftSVM(**{name: getattr(self, name) for name in _SHARED})
-        features = machine._learn_features(train)
-        rows, energy = UpliftRows(train, self.group_average), machine._energy_term(train)
-        scores = np.empty((len(Cs), len(ratios)))
-        column: tuple[Any, Any] | None = None  # the solution at the previous C and the first ratio
-        for i, C in enumerate(Cs):
-            start = column
-            for j, ratio in enumerate(ratios):
-                if not self.warm_start_folds:
-                    start = None
-                solution = machine._solve_one(features, rows, float(C), float(ratio), energy, start)
-                start = (solution.coef, solution.intercepts)
-                column = start if j == 0 else column
-                machine._w = solution.coef
-                scores[i, j] = mean_area(test.target, machine._decision(test.X)[:, None])
-        return scores
+        task = UpliftTask(machine, machine._learn_features(train, seed), train, seed)
+        features = machine._features(test.X)
+        solutions = task.solve_grid(Cs, ratios, warm=self.warm_start_folds)
+        scores = [mean_area(test.target, (features @ solution.coef)[:, None]) for solution in solutions]
+        return np.reshape(scores, (len(Cs), len(ratios)))
 
     def _get_state(self) -> dict[str, Any]:
         return {
@@ -168,7 +165,8 @@ class UpliftSVMCV(UpliftSVM):
 
     def _set_state(self, state: dict[str, Any]) -> None:
         super()._set_state(state)
-        self.C_, self.best_score_ = positive("C", state["C"]), float(state["best_score"])
+        check("C", state["C"], number(above=0))
+        self.C_, self.best_score_ = float(state["C"]), float(state["best_score"])
         self.fold_scores_, self.scores_ = np.asarray(state["fold_scores"]), np.asarray(state["scores"])
         if self.scores_.ndim != 2 or self.fold_scores_.shape[1:] != self.scores_.shape:
             raise ValueError("the cross-validated scores do not fit together")
@@ -178,7 +176,7 @@ _SHARED = (
     "p",
     "kernel",
     "balance",
-    "alpha",
+    "exponent",
     "group_average",
     "standardize",
     "gamma",
@@ -191,10 +189,12 @@ _SHARED = (
 )
 
 
-def _grid(name: str, values: Any, default: Any) -> Floats:
+def _grid(name: str, values: Any, default: Any, rule: Rule) -> Floats:
     if values is None:
         return np.asarray(default, dtype=np.float64)
-    grid = np.unique(np.asarray(list(values), dtype=np.float64))
-    if grid.size == 0:
+    grid = list(values)
+    if not grid:
         raise ValueError(f"{name} is empty: give at least one value, or None for the default grid")
-    return grid
+    for value in grid:
+        check(name, value, rule)
+    return np.unique(np.asarray(grid, dtype=np.float64))

@@ -12,14 +12,15 @@ from sklearn.utils.validation import column_or_1d
 
 from upturn._arrays import Floats
 from upturn._experiment import Experiment
+from upturn._parameters import check, check_parameters
+from upturn._seeds import make_seed
 from upturn._table import read_table
 from upturn._target import read_target
-from upturn.svm._base import number
-from upturn.svm._energy import energy, signed_weights
-from upturn.svm._uplift import UpliftRows, UpliftSVM
+from upturn.svm._energy import EXPONENT, energy, signed_weights
+from upturn.svm._uplift import RATIO, UpliftSVM, UpliftTask
 
 
-def energy_distance(first: Any, second: Any, alpha: float = 1.0, *, weights: tuple[Any, Any] | None = None) -> float:
+def energy_distance(first: Any, second: Any, exponent: float = 1.0, *, weights: tuple[Any, Any] | None = None) -> float:
     r"""Energy distance between two samples of numbers, in O(n log n).
 
     .. math:: 2\,E|X - Y|^\alpha - E|X - X'|^\alpha - E|Y - Y'|^\alpha
@@ -31,8 +32,8 @@ def energy_distance(first: Any, second: Any, alpha: float = 1.0, *, weights: tup
     ----------
     first, second : array-like
         The samples.
-    alpha : float
-        Exponent in [1, 2).
+    exponent : float
+        :math:`\alpha`, in [1, 2).
     weights : pair of array-like, optional
         Weights of both samples.
 
@@ -52,8 +53,7 @@ def energy_distance(first: Any, second: Any, alpha: float = 1.0, *, weights: tup
     >>> energy_distance([0.0, 0.0], [1.0])
     2.0
     """
-    if not 1.0 <= number("alpha", alpha) < 2.0:
-        raise ValueError(f"alpha={alpha!r}: expected an exponent in [1, 2)")
+    check("exponent", exponent, EXPONENT)
     samples = [np.asarray(column_or_1d(sample), dtype=np.float64) for sample in (first, second)]
     for sample in samples:
         if sample.shape[0] == 0 or not np.isfinite(sample).all():
@@ -61,7 +61,7 @@ def energy_distance(first: Any, second: Any, alpha: float = 1.0, *, weights: tup
     scores = np.concatenate(samples)
     in_first = np.arange(scores.shape[0]) < samples[0].shape[0]
     weight = None if weights is None else np.concatenate([np.asarray(w, dtype=np.float64) for w in weights])
-    value, _ = energy(scores, signed_weights(in_first, weight), float(alpha))
+    value, _ = energy(scores, signed_weights(in_first, weight), float(exponent))
     return max(value, 0.0)
 
 
@@ -160,17 +160,18 @@ def sign_shares(model: UpliftSVM, X: Any, y: Any, treatment: Any, ratios: Iterab
     True
     """
     machine = clone(model)
+    check_parameters(machine)
     matrix, schema = read_table(X)
     target = read_target(y, treatment, control=model.control, outcome="binary")
     data = Experiment(matrix, schema, target)
-    machine._check(machine.C, 1.0)
-    features = machine._learn_features(data)
-    rows, term, start = UpliftRows(data, machine.group_average), machine._energy_term(data), None
+    wanted = list(ratios)
+    for ratio in wanted:
+        check("ratios", ratio, RATIO)
+    seed = make_seed(machine.random_state)
+    task = UpliftTask(machine, machine._learn_features(data, seed), data, seed)
     shares = []
-    for ratio in ratios:
-        solution = machine._solve_one(features, rows, float(machine.C), float(ratio), term, start)
-        start = (solution.coef, solution.intercepts)
-        sign = ((features @ solution.coef)[:, None] > solution.intercepts).sum(axis=1)
+    for solution in task.solve_grid(np.array([float(machine.C)]), np.array(wanted, dtype=np.float64)):
+        sign = ((task.features @ solution.coef)[:, None] > solution.intercepts).sum(axis=1)
         groups = [np.bincount(sign[target.arm == arm], minlength=3) / (target.arm == arm).sum() for arm in (0, 1)]
         shares.append((groups[0] + groups[1]) / 2.0)
     return np.array(shares)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Floats
 from upturn._encode import LinearEncoder
 from upturn._experiment import Experiment
+from upturn._parameters import FLAG, LABEL, Rule, check, number, one_of
 from upturn._target import Label
 from upturn.base import UpliftEstimator
 from upturn.svm import _pairwise
-from upturn.svm._base import number, positive
+from upturn.svm._base import SOLVER_PARAMETERS, importances
 from upturn.svm._solve import one_thread
 
 
@@ -50,6 +53,8 @@ class DifferentialSVM(UpliftEstimator):
     ----------
     coef_, coef_names_ : array of shape (q,), list of str
         w in the units of the user's columns; categorical columns have a coefficient per level.
+    feature_importances_ : array of shape (p,)
+        Absolute coefficient times the standard deviation of its column, added up over a column's levels.
     lam_ : float
         The weight used.
     objective_, dual_bound_, dual_gap_, n_iter_, solver_
@@ -81,6 +86,13 @@ class DifferentialSVM(UpliftEstimator):
     _outcome = "binary"
     _multi_arm = False
     _score_has_zero = False
+    _parameters: ClassVar[Mapping[str, Rule]] = {
+        "C": number(above=0),
+        "lam": one_of("auto", "paper") | number(least=0).named("a weight of 0 or more"),
+        "standardize": FLAG,
+        **SOLVER_PARAMETERS,
+        "control": LABEL,
+    }
 
     def __init__(
         self,
@@ -100,8 +112,6 @@ class DifferentialSVM(UpliftEstimator):
         self.control = control
 
     def _fit(self, data: Experiment) -> None:
-        positive("C", self.C)
-        positive("tol", self.tol)
         self.encoder_ = LinearEncoder.fit(data.X, data.schema, data.weight, standardize=self.standardize)
         self.coef_names_ = self.encoder_.names(data.schema)
         self.lam_ = self._choose_lam(data)
@@ -132,10 +142,13 @@ class DifferentialSVM(UpliftEstimator):
                     "lam='paper' divides by the treatment group's pairs, and it has only one outcome: use 'auto'"
                 )
             return mixed_b / mixed_a
-        lam: Any = self.lam
-        if isinstance(lam, str) or number("lam", lam) < 0.0:
-            raise ValueError(f"lam={lam!r}: expected 'auto', 'paper', or a weight of 0 or more")
-        return float(lam)
+        return float(self.lam)
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Absolute coefficient times the standard deviation of its column at fit, added up over a column's levels."""
+        check_is_fitted(self)
+        return importances(self.encoder_, self.coef_)
 
     def _set_w(self, w: Floats) -> None:
         self._w = w
@@ -162,7 +175,8 @@ class DifferentialSVM(UpliftEstimator):
         w = np.asarray(state["w"])
         if w.shape != (len(self.coef_names_),) or w.dtype != np.float64 or not np.isfinite(w).all():
             raise ValueError("the coefficients do not fit the columns")
-        self.lam_ = number("lam", state["lam"])
+        check("lam", state["lam"], number(least=0))
+        self.lam_ = float(state["lam"])
         self.objective_, self.dual_bound_ = float(state["objective"]), float(state["dual_bound"])
         self.dual_gap_, self.n_iter_ = float(state["dual_gap"]), int(state["n_iter"])
         self.solver_ = str(state["solver"])

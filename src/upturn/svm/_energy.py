@@ -20,10 +20,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from upturn._arrays import Bools, Floats
+from upturn._parameters import number
 from upturn.kernels.pairwise import energy_field
 from upturn.svm._problem import MarginData, MarginProblem, MarginSolution, best_intercepts, settle
 
 Inner = Callable[[MarginProblem, MarginData, tuple[Floats, Floats] | None], MarginSolution]
+
+EXPONENT = number(least=1, below=2).named(
+    "an exponent in [1, 2): at 2 the energy distance would see only the means, below 1 it cannot be minimised reliably"
+)
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class EnergyTerm:
     """``balance`` · S(w), with signed row weights ``signed``."""
 
     signed: Floats
-    alpha: float
+    exponent: float
     balance: float
 
 
@@ -43,14 +48,14 @@ def signed_weights(treated: Bools, weight: Floats | None = None) -> Floats:
     return c
 
 
-def energy(scores: Floats, signed: Floats, alpha: float) -> tuple[float, Floats]:
+def energy(scores: Floats, signed: Floats, exponent: float) -> tuple[float, Floats]:
     """S and its slope in every score."""
     order = np.argsort(scores, kind="stable")
     field = np.empty(scores.shape[0])
-    energy_field(scores[order], signed[order], alpha - 1.0, field)
+    energy_field(scores[order], signed[order], exponent - 1.0, field)
     slope = np.empty_like(field)
-    slope[order] = -2.0 * alpha * signed[order] * field
-    return float(scores @ slope) / alpha, slope  # Euler: S is homogeneous of degree alpha
+    slope[order] = -2.0 * exponent * signed[order] * field
+    return float(scores @ slope) / exponent, slope  # Euler: S is homogeneous of that degree
 
 
 def solve(
@@ -124,7 +129,7 @@ class _Point:
     @staticmethod
     def at(problem: MarginProblem, data: MarginData, term: EnergyTerm, w: Floats, b: Floats) -> _Point:
         scores = data.X @ w
-        value, slope = energy(scores, term.signed, term.alpha)
+        value, slope = energy(scores, term.signed, term.exponent)
         low, high, margin = best_intercepts(problem, data, w, b)
         middle = np.array([settle(low[k], high[k]) for k in range(b.shape[0])])
         extra = term.balance * value
@@ -152,7 +157,7 @@ def _first_hessian(data: MarginData, term: EnergyTerm, w: Floats) -> Floats:
     sigma = max(float(np.sqrt(0.5 * sum(share @ v**2 for share, v in zip(shares, centred, strict=True)))), 1e-6)
     mean_pull = data.X.T @ term.signed
     spread_pull = data.X.T @ (shares[0] * centred[0] - shares[1] * centred[1]) / sigma
-    factor = 4.0 * term.balance * 0.28 ** (2.0 - term.alpha) * sigma ** (term.alpha - 2.0)
+    factor = 4.0 * term.balance * 0.28 ** (2.0 - term.exponent) * sigma ** (term.exponent - 2.0)
     ridge = 1e-2 * (data.X.var(axis=0) + 1e-12)
     rank_two = np.outer(mean_pull, mean_pull) + 0.5 * np.outer(spread_pull, spread_pull)
     return np.asarray(factor * (rank_two + np.diag(ridge)))

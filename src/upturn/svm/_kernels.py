@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from upturn._arrays import Floats
+from upturn._arrays import Floats, Indices
+from upturn.kernels.hashing import LANDMARKS, words
 
 NAMES = ("linear", "rbf", "poly", "precomputed")
 EXACT_ROWS = 3000  # up to here every training row is a landmark
@@ -39,7 +40,7 @@ class KernelMap:
         degree: float,
         coef0: float,
         n_components: int | None,
-        rng: np.random.Generator,
+        seed: np.uint64,
     ) -> KernelMap:
         """Choose the landmarks and factor their kernel matrix."""
         n = X.shape[0]
@@ -53,7 +54,7 @@ class KernelMap:
             scale, matrix, landmarks = 1.0, X, np.empty((0, 0))
         else:
             count = (n if n <= EXACT_ROWS else DEFAULT_LANDMARKS) if n_components is None else min(n_components, n)
-            rows = np.arange(n) if count == n else np.sort(rng.choice(n, count, replace=False))
+            rows = np.arange(n) if count == n else _draw_rows(n, count, seed)
             spread = float(X.var())
             scale = 1.0 / (X.shape[1] * spread) if gamma == "scale" and spread > 0.0 else 1.0
             scale = scale if isinstance(gamma, str) else float(gamma)
@@ -97,6 +98,13 @@ class KernelMap:
         if not np.isfinite([gamma, degree, coef0]).all():
             raise ValueError("the kernel's parameters are not finite")
         return cls(name, gamma, degree, coef0, landmarks, projection)
+
+
+def _draw_rows(n: int, count: int, seed: np.uint64) -> Indices:
+    """The ``count`` rows with the smallest hashes, in ascending order."""
+    hashes = np.empty(n, np.uint64)
+    words(seed, LANDMARKS, np.uint64(0), hashes)
+    return np.sort(np.argpartition(hashes, count)[:count])
 
 
 def _matrix(value: Any) -> Floats:

@@ -16,9 +16,9 @@ import math
 import numpy as np
 
 from upturn._arrays import Floats
-from upturn.kernels import power
-from upturn.svm._interior import NewtonSystem, weighted_products
 from upturn.svm._problem import MarginData, MarginProblem, MarginSolution, certified, one_sided
+from upturn.svm._rows import BarrierRows, PowerRows
+from upturn.svm._system import NewtonSystem
 
 NEAR_ONE = 1.2  # below, Newton's line search gets stuck among rows on their margins
 FLOOR = 1e-12  # slacks below it do not add curvature
@@ -48,54 +48,41 @@ def run(
     problem: MarginProblem, data: MarginData, start: tuple[Floats, Floats], tol: float
 ) -> tuple[Floats, Floats, Floats, int]:
     """Newton steps from ``start`` until the gap is below ``tol``; returns w, b, alpha and the number of steps."""
-    X, z, cost, p = data.X, data.z, data.cost, problem.power
-    n_planes, n = cost.shape
-    e = np.zeros(n_planes) if problem.plane_linear is None else problem.plane_linear
-    w, b = start[0].copy(), start[1].copy()
-    t = X @ w
-    alpha, rows, root = np.empty_like(cost), np.empty((n, n_planes + 1)), np.empty(n)
-    sums, along = np.empty(1 + 2 * n_planes), np.empty(3)
+    w, b = start
+    rows = PowerRows(data, problem.power, FLOOR, w)
+    K = rows.n_planes
+    e = np.zeros(K) if problem.plane_linear is None else problem.plane_linear
+    newton = NewtonSystem(problem, rows.n_columns, K)
     iteration = 0
     for iteration in range(problem.max_iter):  # noqa: B007
-        power.power_system(p, FLOOR, t, b, z, cost, alpha, rows, root, sums)
-        gram, borders = weighted_products(X, root, rows)
+        found = rows.system(b)
         pull = problem.gradient(w)
-        slope_w = pull - borders[:, n_planes]
-        slope_b = sums[2::2] + e if problem.intercept else np.zeros(n_planes)
-        value = problem.regulariser(w) + float(e @ b) + sums[0]
+        slope_w = pull - found.borders[K]
+        slope_b = found.balance + e if problem.intercept else np.zeros(K)
+        value = problem.regulariser(w) + float(e @ b) + found.loss
         excess = problem.conjugate(pull - slope_w) - problem.conjugate(pull) - float(w @ (-slope_w))
         if excess + float((1.0 + np.abs(b)) @ np.abs(slope_b)) <= tol * abs(value):
             break
-        dw, db = NewtonSystem(problem, gram, borders, sums[1::2]).solve(-slope_w, -slope_b)
-        dt = X @ dw
+        if not newton.factor(found):
+            break
+        dw, db = newton.solve(-slope_w, -slope_b)
+        rows.direct(dw)
         linear = float(pull @ dw) + float(e @ db)
         bend = float(dw @ (problem.gradient(dw) - (0.0 if problem.linear is None else problem.linear)))
-        step = _line_search(p, t, dt, b, db, z, cost, linear, bend, along)
+        step = _line_search(rows, b, db, linear, bend)
         if step == 0.0:
             break
-        w, b, t = w + step * dw, b + step * db, t + step * dt
-    return w, b, alpha, iteration
+        rows.step(step)
+        w, b = w + step * dw, b + step * db
+    return w, b, rows.alpha, iteration
 
 
-def _line_search(
-    p: float,
-    t: Floats,
-    dt: Floats,
-    b: Floats,
-    db: Floats,
-    z: Floats,
-    cost: Floats,
-    linear: float,
-    bend: float,
-    out: Floats,
-) -> float:
+def _line_search(rows: PowerRows, b: Floats, db: Floats, linear: float, bend: float) -> float:
     """The minimiser along a direction: Newton on the slope, kept inside a bracket."""
-    low, high, step, first = 0.0, math.inf, 1.0, math.nan
+    low, high, step = 0.0, math.inf, 1.0
     for _ in range(60):
-        power.power_along(step, p, t, dt, b, db, z, cost, out)
-        slope, curve = linear + step * bend + out[1], bend + out[2]
-        if math.isnan(first):
-            first = abs(slope)
+        slope, curve = rows.along(step, b, db)
+        slope, curve = linear + step * bend + slope, bend + curve
         if slope < 0.0:
             low = step
         else:
@@ -111,35 +98,31 @@ def _line_search(
 
 def primal_dual(problem: MarginProblem, data: MarginData, spent: int = 0) -> MarginSolution:
     """Interior point with the multipliers alpha and the distances s from the margin as unknowns, alpha s -> 0."""
-    X, z, cost, p = data.X, data.z, data.cost, problem.power
-    n_planes, n = cost.shape
-    w, b, t = np.zeros(X.shape[1]), np.zeros(n_planes), np.zeros(n)
-    alpha, s = p * cost * 2.0 ** (p - 1.0), np.ones_like(cost)  # slack 2 at score 0
-    q, g, d_alpha, d_s = (np.empty_like(cost) for _ in range(4))
-    rows, root, sums = np.empty((n, n_planes + 2)), np.empty(n), np.empty(4 + 3 * n_planes)
-    target = float((alpha * s).mean())
-    best, best_gap = (w, b, alpha, 0), math.inf
+    p, rows = problem.power, BarrierRows(data, problem.power)
+    K = rows.n_planes
+    w, b = np.zeros(rows.n_columns), np.zeros(K)
+    newton = NewtonSystem(problem, rows.n_columns, K)
+    target = rows.comp / rows.n_margins
+    best, best_gap = (w, b, 0), math.inf
     for iteration in range(3 * problem.max_iter):
-        power.power_interior_system(p, target, t, b, z, cost, alpha, s, q, g, rows, root, sums)
-        gram, borders = weighted_products(X, root, rows)
+        found = rows.system(b, target)
         pull = problem.gradient(w)
-        primal = problem.regulariser(w) + sums[0]
-        dual = sums[1] - problem.conjugate(borders[:, n_planes + 1]) - (p - 1.0) / p * sums[3]
+        primal = problem.regulariser(w) + found.loss
+        dual = found.alpha - problem.conjugate(found.borders[K + 1]) - (p - 1.0) / p * found.slack
         gap = abs(primal - dual)
         if problem.intercept:
-            gap += float((1.0 + np.abs(b)) @ np.abs(sums[6::3]))
+            gap += float((1.0 + np.abs(b)) @ np.abs(found.balance))
         gap /= max(abs(primal), 1e-300)
-        if gap < best_gap:
-            best, best_gap = (w, b, alpha.copy(), iteration), gap
-        if gap <= 0.1 * problem.tol or iteration > best[3] + 30:
+        if gap < best_gap or iteration == 0:
+            best, best_gap = (w, b, iteration), gap
+            rows.keep()
+        if gap <= 0.1 * problem.tol or iteration > best[2] + 30:
             break
-        system = NewtonSystem(problem, gram, borders, sums[4::3])
-        dw, db = system.solve(borders[:, n_planes] - pull, -sums[5::3])
-        dt = X @ dw
-        reach = power.power_interior_direction(p, target, dt, db, z, alpha, s, q, g, d_alpha, d_s)
-        step = min(1.0, 0.99 * reach)
-        alpha += step * d_alpha
-        s += step * d_s
-        w, b, t = w + step * dw, b + step * db, t + step * dt
-        target = float((alpha * s).mean()) * (0.05 if step > 0.9 else 0.3 if step > 0.3 else 0.8)
-    return certified(problem, data, *best[:3], spent + best[3], "primal-dual")
+        if not newton.factor(found):
+            break
+        dw, db = newton.solve(found.borders[K] - pull, -found.rhs)
+        step = min(1.0, 0.99 * rows.direct(dw, db))
+        shrink = 0.05 if step > 0.9 else 0.3 if step > 0.3 else 0.8
+        target = rows.step(step) / rows.n_margins * shrink
+        w, b = w + step * dw, b + step * db
+    return certified(problem, data, best[0], best[1], rows.kept, spent + best[2], "primal-dual")

@@ -164,9 +164,10 @@ def _by_pairs(data: PairData, w: Floats, tol: float, room: int, steps: int) -> P
         if cost.shape[0] == data.n_pairs:
             linear, constant = np.zeros_like(w), 0.0
         problem = MarginProblem(linear=linear, constant=constant, intercept=False, tol=inner)
-        state = _interior.run(problem, MarginData(rows, np.ones(cost.shape[0]), cost[None]), 0.3 * inner)
+        pairs_data = MarginData(rows, np.ones(cost.shape[0]), cost[None])
+        state, multipliers = _interior.run_local(problem, pairs_data, 0.3 * inner)
         steps += state.iterations
-        alpha = np.clip(state.alpha[0], 0.0, cost)
+        alpha = np.clip(multipliers[0], 0.0, cost)
         u = rows.T @ alpha - linear
         bound = constant + float(alpha.sum()) - 0.5 * float(u @ u)
         before = np.inf if best is None else best.objective

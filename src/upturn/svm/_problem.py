@@ -12,15 +12,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from upturn._arrays import Floats
+from upturn._arrays import Floats, Indices
 from upturn.kernels.hinge import hinge_loss
 from upturn.kernels.power import power_loss
+
+SORTED = 4096  # rows up to which all edges are sorted, once for every hyperplane
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,12 @@ class MarginProblem:
     def conjugate(self, u: Floats) -> float:
         """The maximum over w of uᵀw - ½ wᵀHw - fᵀw - constant, the part of w in the dual."""
         u = u if self.linear is None else u - self.linear
-        inverse = u if self.quadratic is None else cho_solve(cho_factor(self.quadratic), u)
+        inverse = u if self.quadratic is None else cho_solve(self._factor, u)
         return 0.5 * float(u @ inverse) - self.constant
+
+    @cached_property
+    def _factor(self) -> Any:
+        return cho_factor(self.quadratic)
 
 
 @dataclass(frozen=True)
@@ -107,12 +114,14 @@ def relative_gap(objective: float, bound: float) -> float:
     return 0.0 if difference == 0.0 else difference / max(abs(objective), abs(bound))
 
 
-def intercept_interval(edges: Floats, cost: Floats, target: float, near: float = math.nan) -> tuple[float, float]:
+def intercept_interval(
+    edges: Floats, cost: Floats, target: float, near: float = math.nan, order: Indices | None = None
+) -> tuple[float, float]:
     """All b that minimise Σ cost·max(0, 1 - z (score - b)) for one hyperplane.
 
     The slope in b jumps by cost_i at the edge score_i - z_i, from -target = -Σ_{z=-1} cost to Σ_{z=+1} cost, so the
     minimisers are a weighted quantile of the edges: a point, or the stretch between two edges where the slope is 0.
-    Only the edges around ``near`` are sorted when the quantile is found among them.
+    Without the ``order`` of the edges, only those around ``near`` are sorted when the quantile is found among them.
     """
     total = float(cost.sum())
     slack = 1e-11 * total
@@ -120,17 +129,19 @@ def intercept_interval(edges: Floats, cost: Floats, target: float, near: float =
         return -math.inf, float(edges.min())
     if target >= total - slack:
         return float(edges.max()), math.inf
-    below, close = 0.0, np.abs(edges - near) < 1e-3
-    if edges.shape[0] > 4096 and close.any():
-        below = float(cost[edges <= near - 1e-3].sum())
-        if below < target - slack and target + slack < below + float(cost[close].sum()):
-            edges, cost = edges[close], cost[close]
-        else:
-            below = 0.0
-    order = np.argsort(edges, kind="stable")
-    slope = below + np.cumsum(cost[order])
-    low = int(np.searchsorted(slope, target - slack))
-    high = int(np.searchsorted(slope, target + slack, side="right"))
+    below = 0.0
+    if order is None:
+        close = np.abs(edges - near) < 1e-3
+        if close.any():
+            below = float(cost[edges <= near - 1e-3].sum())
+            if below < target - slack and target + slack < below + float(cost[close].sum()):
+                edges, cost = edges[close], cost[close]
+            else:
+                below = 0.0
+        order = np.argsort(edges, kind="stable")
+    slope = cost[order].cumsum()
+    low = int(slope.searchsorted(target - slack - below))
+    high = int(slope.searchsorted(target + slack - below, side="right"))
     return float(edges[order[low]]), float(edges[order[min(high, order.shape[0] - 1)]])
 
 
@@ -143,15 +154,17 @@ def settle(low: float, high: float) -> float:
 
 def feasible(alpha: Floats, z: Floats, cost: Floats, power: float, intercept: bool) -> Floats:
     """The multipliers moved into the box and onto Σ z alpha_k = 0, by shrinking the heavier side."""
-    alpha = np.maximum(alpha, 0.0) if power > 1.0 else np.clip(alpha, 0.0, cost)
+    alpha = np.maximum(alpha, 0.0)
+    if power == 1.0:
+        np.minimum(alpha, cost, out=alpha)
     if intercept:
-        positive = z > 0
-        for k in range(alpha.shape[0]):
-            up, down = float(alpha[k, positive].sum()), float(alpha[k, ~positive].sum())
+        positive = (z > 0.0).astype(np.float64)
+        negative = 1.0 - positive
+        for row, up, down in zip(alpha, (alpha @ positive).tolist(), (alpha @ negative).tolist(), strict=True):
             if up > down:
-                alpha[k, positive] *= down / up
+                row *= positive * (down / up) + negative
             elif down > up:
-                alpha[k, ~positive] *= up / down
+                row *= negative * (up / down) + positive
     return alpha
 
 
@@ -211,10 +224,11 @@ def best_intercepts(problem: MarginProblem, data: MarginData, w: Floats, b: Floa
     scores = data.X @ w if np.any(w) else np.zeros(data.z.shape[0])
     low, high = b.copy(), b.copy()
     if problem.power == 1.0 and problem.intercept:
-        edges, negative = scores - data.z, data.z < 0
-        for k in range(b.shape[0]):
-            target = float(data.cost[k, negative].sum())
-            low[k], high[k] = intercept_interval(edges, data.cost[k], target, b[k])
+        edges = scores - data.z
+        order = np.argsort(edges, kind="stable") if edges.shape[0] <= SORTED else None
+        targets = (data.cost @ (data.z < 0.0)).tolist()
+        for k, target in enumerate(targets):
+            low[k], high[k] = intercept_interval(edges, data.cost[k], target, b[k], order)
     middle = np.array([settle(low[k], high[k]) for k in range(b.shape[0])])
     if problem.power == 1.0:
         loss = hinge_loss(scores, middle, data.z, data.cost)

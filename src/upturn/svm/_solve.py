@@ -8,91 +8,134 @@ BLAS keeps to one thread, so that results do not depend on how many there are.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from upturn._arrays import Floats
-from upturn.svm import _band, _energy, _newton
+from upturn._arrays import Bools, Floats
+from upturn._encode import Moments
+from upturn.svm import _band, _batch, _energy, _newton
 from upturn.svm._problem import MarginData, MarginProblem, MarginSolution
+
+Start = tuple[Floats, Floats]  # (w, b) of a neighbouring problem
 
 
 @functools.cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController().select(user_api="blas")
+def _blas() -> list[Any]:
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
-def one_thread() -> Any:
+@contextmanager
+def one_thread() -> Iterator[None]:
     """A context in which BLAS keeps to one thread."""
-    return _blas().limit(limits=1)
+    before = [(library, library.get_num_threads()) for library in _blas()]
+    changed = [(library, threads) for library, threads in before if threads != 1]
+    for library, _ in changed:
+        library.set_num_threads(1)
+    try:
+        yield
+    finally:
+        for library, threads in changed:
+            library.set_num_threads(threads)
 
 
 def solve(
-    problem: MarginProblem,
-    data: MarginData,
-    energy: _energy.EnergyTerm | None = None,
-    start: tuple[Floats, Floats] | None = None,
+    problem: MarginProblem, data: MarginData, energy: _energy.EnergyTerm | None = None, start: Start | None = None
 ) -> MarginSolution:
     """Solve a margin problem to ``problem.tol`` with the solver made for it.
 
     p = 1: interior point, inside a margin band when rows are many. p > 1: primal Newton. With an energy term, the
     quasi-Newton loop around them. ``start`` is (w, b) of a neighbouring problem.
     """
-    with one_thread():
-        return _prepared(problem, data, energy, start)
+    live: Bools = np.asarray((data.cost > 0.0).any(axis=0))
+    return Prepared(problem, data.X, data.z, live, energy).solve(data.cost, start)
 
 
-def _margin(problem: MarginProblem, data: MarginData, start: tuple[Floats, Floats] | None) -> MarginSolution:
+class Prepared:
+    """Rows in the form that the solvers work on, for any number of problems that differ in their costs alone.
+
+    ``live`` are the rows that may have a cost above 0.
+    """
+
+    def __init__(
+        self, problem: MarginProblem, X: Floats, z: Floats, live: Bools, energy: _energy.EnergyTerm | None = None
+    ) -> None:
+        self._energy = energy if energy is not None and energy.balance > 0.0 else None
+        if energy is not None:
+            live = live | (energy.signed != 0.0)
+        self._live = None if live.all() else np.flatnonzero(live)
+        if self._live is not None:
+            X, z = X[self._live], z[self._live]
+            if self._energy is not None:
+                self._energy = replace(self._energy, signed=self._energy.signed[self._live])
+        self._mean: Floats | None = None
+        if problem.intercept and len(X):
+            moments = Moments.of(X)
+            if (np.abs(moments.mean) * np.sqrt(moments.total) > moments.norm).any():
+                self._mean = moments.mean
+                X = X - self._mean
+        self._rotation: Floats | None = None
+        if X.shape[1] > X.shape[0] and problem.quadratic is None:
+            self._rotation, triangle = np.linalg.qr(X.T)
+            X = triangle.T
+            if problem.linear is not None:
+                problem = replace(problem, linear=self._rotation.T @ problem.linear)
+        self.problem, self.X, self.z = problem, np.ascontiguousarray(X), z
+
+    def solve(self, cost: Floats, start: Start | None = None) -> MarginSolution:
+        """Solve the problem for these costs, of shape (K, number of all rows)."""
+        data = MarginData(self.X, self.z, self._inside(cost))
+        with one_thread():
+            if self._energy is None:
+                found = _margin(self.problem, data, self._start(start))
+            else:
+                found = _energy.solve(self.problem, data, self._energy, _margin, self._start(start))
+        return self._outside(found, cost)
+
+    @property
+    def small(self) -> bool:
+        """Whether many problems are solved faster together, by ``solve_many``, than each from its neighbour's solution."""
+        return self._energy is None and _batch.suits(self.problem, self.X)
+
+    def solve_many(self, costs: list[Floats]) -> Iterator[MarginSolution]:
+        """Solve the problems of all these costs."""
+        with one_thread():
+            found = list(_batch.solve(self.problem, self.X, self.z, [self._inside(cost) for cost in costs]))
+        return (self._outside(solution, cost) for solution, cost in zip(found, costs, strict=True))
+
+    def _inside(self, cost: Floats) -> Floats:
+        return cost if self._live is None else np.ascontiguousarray(cost[:, self._live])
+
+    def _start(self, start: Start | None) -> Start | None:
+        if start is None:
+            return None
+        w, b = start
+        b = b if self._mean is None else b - float(self._mean @ w)
+        return (w if self._rotation is None else self._rotation.T @ w), b
+
+    def _outside(self, found: MarginSolution, cost: Floats) -> MarginSolution:
+        """The solution in the coordinates and rows of the caller."""
+        if self._live is not None:
+            alpha = np.zeros_like(cost)
+            alpha[:, self._live] = found.alpha
+            found = replace(found, alpha=alpha)
+        if self._rotation is not None:
+            found = replace(found, coef=self._rotation @ found.coef)
+        if self._mean is not None:
+            shift = float(self._mean @ found.coef)
+            found = replace(
+                found,
+                intercepts=found.intercepts + shift,
+                intercept_low=found.intercept_low + shift,
+                intercept_high=found.intercept_high + shift,
+            )
+        return found
+
+
+def _margin(problem: MarginProblem, data: MarginData, start: Start | None) -> MarginSolution:
     solver = _band.solve if problem.power == 1.0 else _newton.solve
     return solver(problem, data, start)
-
-
-def _prepared(
-    problem: MarginProblem,
-    data: MarginData,
-    energy: _energy.EnergyTerm | None,
-    start: tuple[Floats, Floats] | None,
-) -> MarginSolution:
-    n, m = data.X.shape
-    live = (data.cost > 0.0).any(axis=0)
-    if energy is not None:
-        live |= energy.signed != 0.0
-    if not live.all():
-        kept = None if energy is None else replace(energy, signed=energy.signed[live])
-        inner = _prepared(problem, data.take(np.flatnonzero(live)), kept, start)
-        alpha = np.zeros_like(data.cost)
-        alpha[:, live] = inner.alpha
-        return replace(inner, alpha=alpha)
-
-    X = data.X
-    mean = X.mean(axis=0)
-    off_centre = problem.intercept and bool(np.any(np.abs(mean) > X.std(axis=0)))
-    if off_centre:
-        X = X - mean
-    rotation = None
-    if m > n and problem.quadratic is None:
-        rotation, triangle = np.linalg.qr(X.T)
-        X = np.ascontiguousarray(triangle.T)
-        problem = replace(problem, linear=None if problem.linear is None else rotation.T @ problem.linear)
-    work = MarginData(np.ascontiguousarray(X), data.z, data.cost)
-    if start is not None:
-        w, b = start
-        b = b - float(mean @ w) if off_centre else b
-        start = (w if rotation is None else rotation.T @ w, b)
-
-    if energy is None or energy.balance == 0.0:
-        solution = _margin(problem, work, start)
-    else:
-        solution = _energy.solve(problem, work, energy, _margin, start)
-
-    coef = solution.coef if rotation is None else rotation @ solution.coef
-    shift = float(mean @ coef) if off_centre else 0.0
-    return replace(
-        solution,
-        coef=coef,
-        intercepts=solution.intercepts + shift,
-        intercept_low=solution.intercept_low + shift,
-        intercept_high=solution.intercept_high + shift,
-    )

@@ -9,12 +9,10 @@ b1 and b2 as well (the printed figure never moves them).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from upturn._arrays import Floats
-from upturn._seeds import make_seed
+from upturn.kernels.hashing import COORDINATES, QUADRUPLES, words
 from upturn.kernels.stochastic import asgd_pass, dcd_pass
 from upturn.svm import _band, _energy
 from upturn.svm._energy import EnergyTerm
@@ -24,33 +22,25 @@ CONSTANT = 10.0  # the emulated intercepts' column, as in the dissertation
 
 
 def solve(
-    name: str,
-    X: Floats,
-    z: Floats,
-    cost: Floats,
-    energy: EnergyTerm | None,
-    passes: int,
-    tol: float,
-    random_state: Any,
+    name: str, data: MarginData, energy: EnergyTerm | None, passes: int, tol: float, seed: np.uint64
 ) -> MarginSolution:
     """Run a stochastic solver for ``passes`` passes over the rows."""
-    data, seed = MarginData(X, z, cost), make_seed(random_state)
     if name == "dcd":
         return descend(data, passes, tol, seed)
     return average(data, energy, passes, seed)
 
 
 def descend(data: MarginData, passes: int, tol: float, seed: np.uint64) -> MarginSolution:
-    """Dual coordinate descent; stops early when the true gap is below ``tol``."""
+    """Dual coordinate descent, each pass in another order; stops early when the true gap is below ``tol``."""
     n_planes, n = data.cost.shape
     problem = MarginProblem(tol=tol)
     alpha, w, b = np.zeros_like(data.cost), np.zeros(data.X.shape[1]), np.zeros(n_planes)
     norms = (data.X * data.X).sum(axis=1) + CONSTANT**2
-    rng = np.random.default_rng(int(seed))
+    hashes = np.empty(n_planes * n, np.uint64)
     solution = certified(problem, data, w, b, alpha, 0, "dcd")
     for step in range(1, passes + 1):
-        order = rng.permutation(n_planes * n)
-        dcd_pass(order, data.X, data.z, data.cost, norms, CONSTANT, alpha, w, b)
+        words(seed, COORDINATES, np.uint64(step), hashes)
+        dcd_pass(np.argsort(hashes), data.X, data.z, data.cost, norms, CONSTANT, alpha, w, b)
         if step % 10 == 0 or step == passes:
             solution = certified(problem, data, w.copy(), b.copy(), alpha.copy(), step, "dcd")
             if solution.gap <= tol:
@@ -65,20 +55,22 @@ def average(data: MarginData, energy: EnergyTerm | None, passes: int, seed: np.u
     treated, control = np.flatnonzero(energy.signed > 0.0), np.flatnonzero(energy.signed < 0.0)
     if treated.shape[0] == 0 or control.shape[0] == 0:
         raise ValueError("asgd draws rows from both groups, and one of them is empty")
-    rng = np.random.default_rng(int(seed))
     m, n = data.X.shape[1], data.z.shape[0]
-    w, b, mean_w, mean_b = np.zeros(m), np.zeros(2), np.zeros(m), np.zeros(2)
-    done = 0
-    for _ in range(passes):
-        draws = np.stack([rng.choice(group, n) for group in (treated, treated, control, control)], axis=1)
-        done = asgd_pass(
-            done, draws, data.X, data.z, data.cost, treated.shape[0], control.shape[0], energy.alpha, energy.balance,
-            w, b, mean_w, mean_b,
-        )  # fmt: skip
-    problem = MarginProblem()
+    term = np.array([energy.exponent, energy.balance, treated.shape[0], control.shape[0]])
+    hashes, point = np.empty(4 * n, np.uint64), np.zeros((3, m + 2))
+    for number in range(passes):
+        words(seed, QUADRUPLES, np.uint64(number), hashes)
+        pairs = hashes.reshape(2, n, 2)
+        draws = np.hstack(
+            [group[drawn % np.uint64(len(group))] for group, drawn in zip((treated, control), pairs, strict=True)]
+        )
+        asgd_pass(number * n, draws, data.X, data.z, data.cost, term, point)
+    mean_w, mean_b = point[1, :m].copy(), point[1, m:].copy()
     scores = data.X @ mean_w
-    value, slope = _energy.energy(scores, energy.signed, energy.alpha)
-    margin = certified(problem, data, mean_w, mean_b, np.zeros_like(data.cost), done, "asgd")
+    value, slope = _energy.energy(scores, energy.signed, energy.exponent)
+    margin = certified(
+        MarginProblem(), data, mean_w, mean_b, np.zeros_like(data.cost), passes * n, "asgd"
+    )  # fmt: skip
     # The gap to a stationary point: how much the linearised problem could still gain.
     pull = energy.balance * (data.X.T @ slope)
     linear = MarginProblem(linear=pull, constant=energy.balance * value - float(pull @ mean_w))

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from upturn._arrays import Floats, Indices, Ints
 from upturn._experiment import Experiment
+from upturn._parameters import FLAG, NONE, Rule, check, number, one_of
+from upturn._seeds import make_seed
 from upturn._target import Label
-from upturn.svm._base import Machine, number, positive
-from upturn.svm._energy import EnergyTerm, signed_weights
-from upturn.svm._problem import MarginSolution
+from upturn.svm._base import Machine
+from upturn.svm._energy import EXPONENT, EnergyTerm, signed_weights
+from upturn.svm._problem import MarginData, MarginSolution
+from upturn.svm._solve import Prepared, Start
+
+RATIO = number(least=1).named(
+    "a number of at least 1 (1 gives no neutral predictions, larger ones more; below 1 the hyperplanes change sides, Lemma 3.3.1)"
+)
 
 
 class UpliftSVM(Machine):
@@ -47,7 +55,7 @@ class UpliftSVM(Machine):
         With "precomputed", X is the matrix of kernel values against the training rows.
     balance : float
         Weight of the energy distance, 0 or more.
-    alpha : float
+    exponent : float
         Exponent of the energy distance, in [1, 2).
     group_average : bool
         Whether slacks are averaged within each group, so that both groups count the same; the penalties are then
@@ -80,6 +88,9 @@ class UpliftSVM(Machine):
     ----------
     coef_, coef_names_ : array of shape (q,), list of str
         w in the units of the user's columns; categorical columns have a coefficient per level. Linear kernel only.
+    feature_importances_ : array of shape (p,)
+        Absolute coefficient times the standard deviation of its column, added up over a column's levels: what each column
+        contributes to the spread of the scores. Linear kernel only.
     intercepts_ : array of shape (2,)
         :math:`b_1 \ge b_2`, in the same units.
     intercept_intervals_ : array of shape (2, 2)
@@ -119,6 +130,16 @@ class UpliftSVM(Machine):
     True
     """
 
+    _parameters: ClassVar[Mapping[str, Rule]] = {
+        **Machine._parameters,
+        "ratio": RATIO | one_of("auto"),
+        "balance": number(least=0).named("0 (no energy term) or a weight above 0"),
+        "exponent": EXPONENT,
+        "group_average": FLAG,
+        "neutral": number(above=0, below=1).named("a share strictly between 0 and 1") | NONE,
+        "solver": one_of("auto", "asgd", "dcd"),
+    }
+
     def __init__(
         self,
         C: float = 1.0,
@@ -126,7 +147,7 @@ class UpliftSVM(Machine):
         p: float = 1.0,
         kernel: str = "linear",
         balance: float = 0.0,
-        alpha: float = 1.1,
+        exponent: float = 1.1,
         group_average: bool = False,
         standardize: bool = True,
         *,
@@ -146,7 +167,7 @@ class UpliftSVM(Machine):
         self.p = p
         self.kernel = kernel
         self.balance = balance
-        self.alpha = alpha
+        self.exponent = exponent
         self.group_average = group_average
         self.standardize = standardize
         self.neutral = neutral
@@ -170,72 +191,39 @@ class UpliftSVM(Machine):
     def _recommend(self, X: Floats) -> Indices:
         return (self._signs(self._decision(X)) > 0).astype(np.intp)
 
-    def _check(self, C: Any, ratio: Any, neutral: Any = None) -> None:
-        self._check_common(C)
-        check_ratio(ratio, neutral)
-        if number("balance", self.balance) < 0.0:
-            raise ValueError(f"balance={self.balance!r}: expected 0 (no energy term) or a positive weight")
-        if not 1.0 <= number("alpha", self.alpha) < 2.0:
-            raise ValueError(
-                f"alpha={self.alpha!r}: the energy distance's exponent lies in [1, 2); at 2 it would see only the means, "
-                "below 1 it cannot be minimised reliably"
-            )
-        if self.solver not in ("auto", "asgd", "dcd"):
-            raise ValueError(f"solver={self.solver!r}: expected 'auto', 'asgd' or 'dcd'")
+    def _check_together(self) -> None:
+        """Refuse parameters that do not go together."""
         if self.solver == "dcd" and (self.p != 1.0 or self.balance > 0.0):
             raise ValueError("solver='dcd' solves p=1 without balance only: use solver='auto'")
         if self.solver == "asgd" and self.p != 1.0:
             raise ValueError("solver='asgd' solves p=1 only: use solver='auto'")
+        if self.neutral is not None and self.ratio != "auto":
+            raise ValueError(f"neutral={self.neutral!r} asks for a share of neutral predictions: it needs ratio='auto'")
 
     def _fit(self, data: Experiment) -> None:
-        self._check(self.C, self.ratio, self.neutral)
-        features = self._learn_features(data)
-        rows, energy = UpliftRows(data, self.group_average), self._energy_term(data)
+        self._check_together()
+        seed = make_seed(self.random_state)
+        task = UpliftTask(self, self._learn_features(data, seed), data, seed)
         if self.ratio == "auto":
-            solution, self.ratio_ = self._search_ratio(features, rows, energy)
+            solution, self.ratio_ = self._search_ratio(task)
         else:
             self.ratio_ = float(self.ratio)
-            solution = self._solve_one(features, rows, float(self.C), self.ratio_, energy, None)
+            solution = task.solve(float(self.C), self.ratio_)
         self._adopt(solution, np.arange(len(data)), data)
 
-    def _energy_term(self, data: Experiment) -> EnergyTerm | None:
-        if self.balance == 0.0:
-            return None
-        return EnergyTerm(signed_weights(data.arm == 1, data.weight), float(self.alpha), float(self.balance))
-
-    def _solve_one(
-        self,
-        features: Floats,
-        rows: UpliftRows,
-        C: float,
-        ratio: float,
-        energy: EnergyTerm | None,
-        start: tuple[Floats, Floats] | None,
-    ) -> MarginSolution:
-        cost = rows.cost(C, ratio)
-        if self.solver == "auto":
-            return self._solve(features, rows.z, cost, energy, start)
-        from upturn.svm import _stochastic
-
-        return _stochastic.solve(
-            self.solver, features, rows.z, cost, energy, int(self.max_iter), self.tol, self.random_state
-        )
-
-    def _search_ratio(
-        self, features: Floats, rows: UpliftRows, energy: EnergyTerm | None
-    ) -> tuple[MarginSolution, float]:
+    def _search_ratio(self, task: UpliftTask) -> tuple[MarginSolution, float]:
         """Bracket and bisect log(ratio): the neutral share grows with the ratio. The nearest share seen wins."""
         wanted = 0.3 if self.neutral is None else float(self.neutral)
-        start: tuple[Floats, Floats] | None = None
+        start: Start | None = None
         best: tuple[float, MarginSolution, float] | None = None
 
         def neutral_share(log_ratio: float) -> float:
             nonlocal start, best
             ratio = float(np.exp(log_ratio))
-            solution = self._solve_one(features, rows, float(self.C), ratio, energy, start)
+            solution = task.solve(float(self.C), ratio, start)
             start = (solution.coef, solution.intercepts)
-            above = ((features @ solution.coef)[:, None] > solution.intercepts).sum(axis=1)
-            share = float(np.average(above == 1, weights=rows.weight))
+            above = ((task.features @ solution.coef)[:, None] > solution.intercepts).sum(axis=1)
+            share = float(np.average(above == 1, weights=task.weight))
             if best is None or abs(share - wanted) < best[0]:
                 best = (abs(share - wanted), solution, ratio)
             return share
@@ -244,7 +232,7 @@ class UpliftSVM(Machine):
         if neutral_share(low) < wanted:
             while neutral_share(high) < wanted and high < top:
                 low, high = high, min(2.0 * high, top)
-            while high - low > 1e-5 and best is not None and best[0] > 0.5 / rows.z.shape[0]:
+            while high - low > 1e-5 and best is not None and best[0] > 0.5 / task.z.shape[0]:
                 middle = 0.5 * (low + high)
                 if neutral_share(middle) < wanted:
                     low = middle
@@ -260,39 +248,61 @@ class UpliftSVM(Machine):
         super()._set_state(state)
         if self._b.shape != (2,):
             raise ValueError("an uplift machine has two hyperplanes")
-        self.ratio_ = positive("ratio", state["ratio"])
+        check("ratio", state["ratio"], RATIO)
+        self.ratio_ = float(state["ratio"])
 
 
-class UpliftRows:
-    """The labels z of (3.2.1) and the price of a slack for each row, apart from C and the ratio."""
+class UpliftTask:
+    """The margin problems of an experiment, for any C and ratio: what they share is prepared once."""
 
-    def __init__(self, data: Experiment, group_average: bool) -> None:
+    def __init__(self, machine: UpliftSVM, features: Floats, data: Experiment, seed: np.uint64) -> None:
         treated = data.arm == 1
-        self.z = np.where((data.y > 0) == treated, 1.0, -1.0)
-        self.weight = data.weights
-        self._price = self.weight.copy()
-        if group_average:
+        self.features, self.weight = features, data.weights
+        self.z = np.where((data.y > 0) == treated, 1.0, -1.0)  # (3.2.1)
+        self._own = np.stack([self.z > 0, self.z < 0])
+        self._price = self.weight
+        if machine.group_average:
+            self._price = self.weight.copy()
             for group in (treated, ~treated):
                 self._price[group] /= self._price[group].sum()
+        self._energy: EnergyTerm | None = None
+        if machine.balance > 0.0:
+            signed = signed_weights(treated, data.weight)
+            self._energy = EnergyTerm(signed, float(machine.exponent), float(machine.balance))
+        self._problem, self._solver, self._seed = machine._problem(), machine.solver, seed
+        self._prepared: Prepared | None = None
 
     def cost(self, C: float, ratio: float) -> Floats:
         """U of (3.2.7)-(3.2.8): C at the row's own hyperplane, ratio·C at the other."""
-        own = np.stack([self.z > 0, self.z < 0])
-        return np.ascontiguousarray(np.where(own, C, ratio * C) * self._price)
+        return np.where(self._own, C, ratio * C) * self._price
 
+    @property
+    def prepared(self) -> Prepared:
+        """The rows as the exact solvers like them."""
+        if self._prepared is None:
+            self._prepared = Prepared(self._problem, self.features, self.z, self._price > 0.0, self._energy)
+        return self._prepared
 
-def check_ratio(ratio: Any, neutral: Any) -> None:
-    """Raise unless ratio and neutral make sense."""
-    if isinstance(ratio, str):
-        if ratio != "auto":
-            raise ValueError(f"ratio={ratio!r}: expected a number of at least 1, or 'auto'")
-    elif number("ratio", ratio) < 1.0:
-        raise ValueError(
-            f"ratio={ratio!r}: C2/C1 must be at least 1, or the hyperplanes change sides (Lemma 3.3.1); ratio=1 gives no "
-            "neutral predictions, larger ones more"
-        )
-    if neutral is not None:
-        if ratio != "auto":
-            raise ValueError(f"neutral={neutral!r} asks for a share of neutral predictions: it needs ratio='auto'")
-        if not 0.0 < number("neutral", neutral) < 1.0:
-            raise ValueError(f"neutral={neutral!r}: expected a share strictly between 0 and 1")
+    def solve(self, C: float, ratio: float, start: Start | None = None) -> MarginSolution:
+        """Solve for one C and ratio; ``start`` is (w, b) of a neighbouring problem."""
+        cost = self.cost(C, ratio)
+        if self._solver == "auto":
+            return self.prepared.solve(cost, start)
+        from upturn.svm import _stochastic
+
+        data, problem = MarginData(self.features, self.z, cost), self._problem
+        return _stochastic.solve(self._solver, data, self._energy, problem.max_iter, problem.tol, self._seed)
+
+    def solve_grid(self, Cs: Floats, ratios: Floats, warm: bool = True) -> Iterator[MarginSolution]:
+        """Solve for every C and, within it, every ratio, each from its neighbour's solution."""
+        if self._solver == "auto" and self.prepared.small:
+            yield from self.prepared.solve_many([self.cost(C, ratio) for C in Cs for ratio in ratios])
+            return
+        column: Start | None = None  # the solution at the previous C and the first ratio
+        for C in Cs:
+            start = column
+            for j, ratio in enumerate(ratios):
+                solution = self.solve(float(C), float(ratio), start if warm else None)
+                start = (solution.coef, solution.intercepts)
+                column = start if j == 0 else column
+                yield solution

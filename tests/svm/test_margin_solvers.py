@@ -1,5 +1,6 @@
 """Margin solvers: every answer carries a proof, and the proof is checked with formulas written from the papers."""
 
+import dataclasses
 import json
 import warnings
 from pathlib import Path
@@ -11,12 +12,13 @@ from hypothesis import strategies as st
 
 from naive_svm import KINDS, dual, energy_sum, margin_problem, pair_sum, primal
 from upturn.datasets import simulate_customers
-from upturn.svm import DifferentialSVM, _band, _bundle, _energy, _interior, _newton, _pairwise, _smooth
+from upturn.svm import DifferentialSVM, _band, _batch, _bundle, _energy, _interior, _newton, _pairwise, _smooth
 from upturn.svm._energy import EnergyTerm, signed_weights
-from upturn.svm._problem import MarginData, MarginProblem, intercept_interval
+from upturn.svm._problem import MarginData, MarginProblem, certified, intercept_interval
+from upturn.svm._rows import HingeRows, RowSums
 from upturn.svm._solve import solve
 
-GOLDEN = json.loads((Path(__file__).parent / "golden" / "svm.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "svm.json").read_text())
 
 
 @pytest.mark.parametrize("power", [1.0, 1.05, 1.2, 1.5, 2.0, 4.0])
@@ -231,17 +233,17 @@ def energy_problem(seed, n=80, m=3, C=1.0, ratio=1.3):
     return MarginData(X, z, data.cost / size), treated
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1.1, 1.5])
+@pytest.mark.parametrize("exponent", [1.0, 1.1, 1.5])
 @pytest.mark.parametrize("power", [1.0, 2.0])
-def test_energy_solver_reaches_a_minimum(alpha, power):
+def test_energy_solver_reaches_a_minimum(exponent, power):
     """The objective is (5.2.2) computed naively; nothing near the answer is lower."""
     data, treated = energy_problem(1)
-    term = EnergyTerm(signed_weights(treated), alpha, 2.0)
+    term = EnergyTerm(signed_weights(treated), exponent, 2.0)
     found = solve(MarginProblem(power=power), data, term)
     assert found.gap <= 1e-8
 
     def objective(w, b):
-        return primal(data, w, b, power) + 2.0 * energy_sum(data.X @ w, treated, np.ones(len(treated)), alpha)[0]
+        return primal(data, w, b, power) + 2.0 * energy_sum(data.X @ w, treated, np.ones(len(treated)), exponent)[0]
 
     reached = objective(found.coef, found.intercepts)
     assert found.objective == pytest.approx(reached, rel=1e-9)
@@ -255,10 +257,10 @@ def test_energy_solver_reaches_a_minimum(alpha, power):
 def test_energy_slope_equals_the_pair_sum():
     data, treated = energy_problem(2)
     weight = np.random.default_rng(0).exponential(size=len(treated))
-    for alpha in (1.0, 1.1, 1.5):
+    for exponent in (1.0, 1.1, 1.5):
         scores = data.X @ np.array([1.0, -0.5, 0.3])
-        value, slope = _energy.energy(scores, signed_weights(treated, weight), alpha)
-        naive_value, naive_slope = energy_sum(scores, treated, weight, alpha)
+        value, slope = _energy.energy(scores, signed_weights(treated, weight), exponent)
+        naive_value, naive_slope = energy_sum(scores, treated, weight, exponent)
         assert value == pytest.approx(naive_value, rel=1e-10)
         np.testing.assert_allclose(slope, naive_slope, atol=1e-12)
 
@@ -374,18 +376,82 @@ def test_rows_without_cost_do_not_matter():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_compiled_loop_takes_the_same_steps(kind, monkeypatch):
-    """Small problems run in one compiled call: the same iterates as the driver in Python."""
+def test_batches_take_the_same_steps(kind):
+    """The points of a grid are solved together: the same answers as one by one, within what both prove."""
     data = margin_problem(2, kind)
     if kind == "one-sided":
         pytest.skip("solved without iterating")
-    small = _interior.run(MarginProblem(), data, 1e-7)
-    monkeypatch.setattr(_interior, "TINY", 0)
-    large = _interior.run(MarginProblem(), data, 1e-7)
-    assert abs(small.iterations - large.iterations) <= 1
-    k = min(small.iterations, large.iterations) // 2
-    np.testing.assert_allclose(small.history[:k], large.history[:k], rtol=1e-5)
-    assert primal(data, small.w, small.b) == pytest.approx(primal(data, large.w, large.b), rel=1e-6)
+    costs = [data.cost * factor for factor in (1e-3, 0.1, 1.0, 3.0)] + [np.ascontiguousarray(data.cost[::-1])]
+    problem = MarginProblem()
+    together = list(_batch.solve(problem, data.X, data.z, costs))
+    w, b, alpha = _batch.run(problem, _batch._Products(data.X), data.z, np.stack(costs), 0.3e-8)
+    for k, (cost, found) in enumerate(zip(costs, together, strict=True)):
+        one = MarginData(data.X, data.z, cost)
+        alone = _interior.solve(problem, one)
+        assert found.gap <= 1e-8
+        assert found.objective == pytest.approx(alone.objective, rel=2e-8)
+        assert primal(one, w[k], b[k]) == pytest.approx(alone.objective, rel=1e-6)
+        assert (alpha[k] >= 0).all()
+        assert (alpha[k] <= cost * (1 + 1e-12)).all()
+
+
+def test_a_batch_that_does_not_end_is_solved_one_by_one(monkeypatch):
+    data = margin_problem(1, "plain", n=80, m=4)
+    monkeypatch.setattr(_batch, "MOST_ITERATIONS", 3)
+    for found, factor in zip(
+        _batch.solve(MarginProblem(), data.X, data.z, [data.cost, 9 * data.cost]), (1, 9), strict=True
+    ):
+        assert found.gap <= 1e-8
+        assert found.iterations > 3
+        assert found.objective == pytest.approx(
+            primal(MarginData(data.X, data.z, factor * data.cost), found.coef, found.intercepts)
+        )
+
+
+def test_an_interior_point_on_rows_in_two_places():
+    """Sums of parts add up and the shortest of the longest steps counts: rows may live elsewhere."""
+    data = margin_problem(4, "plain", n=90, m=5)
+    parts = [HingeRows(data.take(rows)) for rows in (np.arange(30), np.arange(30, 90))]
+
+    class Elsewhere:
+        n_columns, n_planes, n_margins = 5, 2, data.cost.size
+
+        def system(self, b):
+            first, second = (part.system(b) for part in parts)
+            return RowSums(*(getattr(first, f.name) + getattr(second, f.name) for f in dataclasses.fields(RowSums)))
+
+        def predict(self, dw, db):
+            (reach, bend), (other, more) = (part.predict(dw, db) for part in parts)
+            return min(reach, other), bend + more
+
+        def correct(self, target):
+            first, second = (part.correct(target) for part in parts)
+            return first[0] + second[0], first[1] + second[1]
+
+        def direct(self, dw, db):
+            return min(part.direct(dw, db) for part in parts)
+
+        def step(self, length):
+            for part in parts:
+                part.step(length)
+
+        def keep(self):
+            for part in parts:
+                part.keep()
+
+    state = _interior.run(MarginProblem(), Elsewhere(), 1e-9)
+    alpha = np.concatenate([part.kept for part in parts], axis=1)
+    found = certified(MarginProblem(), data, state.w, state.b, alpha, state.iterations, "interior")
+    assert found.gap <= 1e-8
+    assert found.objective == pytest.approx(_interior.solve(MarginProblem(), data).objective, rel=2e-8)
+
+
+def test_stagnation_is_six_iterations_without_a_tenth():
+    falling = [0.95**k for k in range(20)]
+    assert not _interior.stagnated(falling)
+    assert not _interior.stagnated([1.0] * 6)
+    assert _interior.stagnated([1.0] * 7)
+    assert _interior.stagnated([*falling, *[0.99 * falling[-1]] * 6])
 
 
 @pytest.mark.parametrize("network", range(4))

@@ -10,9 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 import upturn as up
-import upturn.svm
 from naive_svm import energy_sum
-from upturn import persist
+from upturn.kernels.hashing import LANDMARKS, words
 from upturn.metrics import auuc
 from upturn.svm import (
     DifferentialSVM,
@@ -25,13 +24,6 @@ from upturn.svm import (
     score_balance,
     sign_shares,
 )
-
-
-@pytest.fixture(autouse=True)
-def registered(monkeypatch):
-    """Every class of the family can be saved."""
-    for name in upturn.svm.__all__:
-        monkeypatch.setitem(persist.REGISTRY, name, "upturn.svm")
 
 
 def experiment(n=300, m=3, seed=0, biased=False):
@@ -143,6 +135,55 @@ def test_raw_tables():
     model = UpliftSVM(p=1.5).fit(frame, y, t)
     same = UpliftSVM(p=1.5).fit(by_hand, y, t)
     np.testing.assert_allclose(model.predict(frame), same.predict(by_hand), atol=1e-6)
+
+
+def test_importances_are_shares_of_the_spread_of_the_scores():
+    X, y, t = experiment(n=300)
+    frame = pd.DataFrame({"a": X[:, 0] * 50, "text": np.where(X[:, 1] > 0, "web", "phone"), "b": X[:, 2], "c": 1.0})
+    frame.loc[::7, "a"] = np.nan
+    for standardize in (True, False):
+        for model in (
+            UpliftSVM(p=1.5, standardize=standardize),
+            DifferentialSVM(standardize=standardize),
+            StandardSVM(),
+        ):
+            model.fit(frame, y, t)
+            a, phone, web, b, _ = model.coef_
+            spread = frame["a"].fillna(frame["a"].mean()).std(ddof=0), (frame["text"] == "web").std(ddof=0)
+            wanted = [abs(a) * spread[0], (abs(phone) + abs(web)) * spread[1], abs(b) * frame["b"].std(ddof=0), 0.0]
+            np.testing.assert_allclose(model.feature_importances_, wanted, rtol=1e-10)
+    treated = t == 1
+    model = SubgroupSVM().fit(frame, y, t)
+    assert model.feature_importances_[2] == pytest.approx(abs(model.coef_[3]) * frame["b"][treated].std(ddof=0))
+
+
+def test_importances_are_saved_and_kernels_have_none(tmp_path):
+    X, y, t = experiment(n=120)
+    model = UpliftSVM(standardize=False).fit(X, y, t)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(up.load(tmp_path / "model").feature_importances_, model.feature_importances_)
+    assert not hasattr(UpliftSVM(), "feature_importances_")
+    assert not hasattr(DifferentialSVM(), "feature_importances_")
+    curved = UpliftSVM(kernel="rbf", C=0.1).fit(X, y, t)
+    assert not hasattr(curved, "feature_importances_")
+    with pytest.raises(AttributeError, match="no coefficients"):
+        curved.feature_importances_  # noqa: B018
+
+
+def test_landmarks_are_a_function_of_seed_and_row():
+    """The same seed draws the same rows, whatever was drawn before; another seed others."""
+    X, y, t = experiment(n=200)
+    part = {"kernel": "rbf", "n_components": 20, "C": 0.1}
+    first, second, other = (UpliftSVM(**part, random_state=seed).fit(X, y, t) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.kernel_map_.landmarks, second.kernel_map_.landmarks)
+    assert not np.array_equal(first.kernel_map_.landmarks, other.kernel_map_.landmarks)
+    hashes = np.empty(200, np.uint64)
+    words(np.uint64(0), LANDMARKS, np.uint64(0), hashes)
+    encoded = first.encoder_.transform(X[np.sort(np.argsort(hashes)[:20])])
+    np.testing.assert_array_equal(first.kernel_map_.landmarks, np.unique(encoded, axis=0))
+    grid = {"Cs": [0.1], "ratios": [1.0, 1.2], "cv": 3, "kernel": "rbf", "n_components": 20}
+    threads = [UpliftSVMCV(**grid, random_state=np.random.default_rng(3), n_jobs=k).fit(X, y, t) for k in (1, 2)]
+    np.testing.assert_array_equal(threads[0].fold_scores_, threads[1].fold_scores_)
 
 
 def test_ratio_1_is_a_class_transformed_classifier():
@@ -340,14 +381,18 @@ def test_score_balance_and_energy_distance():
     [
         (UpliftSVM(C=0.0), "C=0.0: expected a number above 0"),
         (UpliftSVM(C=-1), "C=-1"),
-        (UpliftSVM(C="1"), "C='1': expected a finite number"),
-        (UpliftSVM(ratio=0.9), "ratio=0.9: C2/C1 must be at least 1"),
+        (UpliftSVM(C="1"), "C='1': expected a number above 0"),
+        (UpliftSVM(C=True), "C=True: expected a number above 0"),
+        (UpliftSVM(ratio=0.9), "ratio=0.9: expected a number of at least 1"),
         (UpliftSVM(ratio="best"), "or 'auto'"),
         (UpliftSVM(p=0.5), "p=0.5"),
-        (UpliftSVM(p=1.01), "use p=1"),
+        (UpliftSVM(p=1.01), "nearly that of p=1"),
         (UpliftSVM(balance=-1.0), "balance=-1.0"),
-        (UpliftSVM(alpha=2.0), r"alpha=2.0.*\[1, 2\)"),
-        (UpliftSVM(alpha=0.9), "alpha=0.9"),
+        (UpliftSVM(exponent=2.0), r"exponent=2.0.*\[1, 2\)"),
+        (UpliftSVM(exponent=0.9), "exponent=0.9"),
+        (UpliftSVM(standardize=1), "standardize=1: expected True or False"),
+        (UpliftSVM(group_average="yes"), "group_average='yes'"),
+        (UpliftSVM(coef0=np.nan), "coef0=nan"),
         (UpliftSVM(kernel="sigmoid"), "kernel='sigmoid'"),
         (UpliftSVM(gamma=-1.0, kernel="rbf"), "gamma=-1.0"),
         (UpliftSVM(neutral=0.3), "needs ratio='auto'"),
@@ -363,8 +408,10 @@ def test_score_balance_and_energy_distance():
         (DifferentialSVM(lam=-1.0), "lam=-1.0"),
         (DifferentialSVM(lam="best"), "lam='best'"),
         (UpliftSVMCV(Cs=[]), "Cs is empty"),
-        (UpliftSVMCV(Cs=[0.0]), "C=0.0|C=np.float64"),
-        (UpliftSVMCV(ratios=[0.5]), "at least 1"),
+        (UpliftSVMCV(Cs=[1.0, 0.0]), "Cs=0.0: expected a number above 0"),
+        (UpliftSVMCV(ratios=[0.5]), "ratios=0.5: expected a number of at least 1"),
+        (UpliftSVMCV(n_jobs=0), "n_jobs=0"),
+        (StandardSVM(flip_control=0), "flip_control=0"),
     ],
 )
 def test_bad_parameters_say_what_to_do(model, message):
