@@ -10,6 +10,7 @@ import naive
 import naive_metrics
 from strategies import experiments
 from upturn.kernels import areas, ranking, resampling, walking
+from upturn.kernels._jit import f8, kernel
 from upturn.kernels.sorting import argsort_descending
 
 NONE, NO_UNITS, ONCE = np.empty(0), np.empty(0, np.uint32), np.ones((1, 1), np.uint8)
@@ -89,10 +90,15 @@ def test_blocks_join_seamlessly():
         assert w == len(rows)
 
 
+@kernel(f8, f8, f8)
+def sum_of_reciprocals(k, m):
+    return areas.reciprocals(k, m)
+
+
 @pytest.mark.parametrize(("k", "m"), [(0, 1), (0, 5), (3, 9), (8.5, 2), (0.25, 40), (1e6, 3), (123.75, 1000)])
 def test_reciprocals(k, m):
     expected = sum(1 / (k + j) for j in range(1, m + 1))
-    assert areas.reciprocals(float(k), float(m)) == pytest.approx(expected, rel=1e-13)
+    assert sum_of_reciprocals(float(k), float(m)) == pytest.approx(expected, rel=1e-13)
 
 
 def test_half_samples_take_half_of_every_stratum_evenly():

@@ -7,8 +7,8 @@ import pytest
 
 import naive_trees as naive
 from upturn.kernels import growing
-from upturn.kernels._jit import F8_out, i8, inner, kernel, u8, void
-from upturn.kernels.criteria import CRITERIA, CTS, EUCLIDEAN, RULES, Criterion, Rules, choose_gain, divergence_of_rates
+from upturn.kernels._jit import F8_out, f8, i8, inner, kernel, u8, void
+from upturn.kernels.criteria import CRITERIA, CTS, EUCLIDEAN, RULES, Criterion, Rules, choose_gain, divergence
 from upturn.kernels.forest import add_up, add_up_codes, find_leaves, group_moments, pack_nodes, twin_codes
 from upturn.kernels.hashing import fold
 from upturn.kernels.histogram import CELLS, LAYOUT, Layout, Rows, build, features_a_pass
@@ -107,6 +107,11 @@ def width_of_a_pass(n_arms, layout):
 def test_the_histograms_of_a_pass_take_16_kib(n_arms, n_words, width):
     """The tests above have passes of four, two and one feature in both forms."""
     assert width_of_a_pass(n_arms, Layout(n_words, 0, 1.0, 1.0, 0.0, 0)) == width
+
+
+@kernel(f8, i8, f8, f8)
+def divergence_of_rates(code, p, q):
+    return divergence(code, p, q)
 
 
 @pytest.mark.parametrize("name", ["euclidean", "kl", "chi2"])

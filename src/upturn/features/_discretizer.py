@@ -153,7 +153,7 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
     @property
     def compression_(self) -> Floats:
         """1 - cost / null cost, by feature."""
-        return 1.0 - self.cost_ / self.null_cost_
+        return np.array([part.compression for part in self.partitions_])
 
     @property
     def feature_importances_(self) -> Floats:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from upturn.kernels._jit import F8_2, F8_out, f8, inner, kernel, void
+from upturn.kernels._jit import F8_2, F8_out, inner, kernel, void
 from upturn.kernels.ranking import ROWS, S0, S1, W0, W1, gain
 
 LIFTS, GAIN, RADCLIFFE, BALANCED, DEVIATION, HARMONIC, GAIN_SUM, RADCLIFFE_SUM, TOC_SUM = range(9)
@@ -118,7 +118,7 @@ def _digamma_tail(x):
 
 
 @inner
-def _reciprocals(k, m):
+def reciprocals(k, m):
     """1/(k + 1) + … + 1/(k + m) for a whole m: digamma(k + m + 1) - digamma(k + 1), without cancellation."""
     if m == 1.0:
         return 1.0 / (k + 1.0)
@@ -139,7 +139,7 @@ def _fold_harmonic(block, rows, totals, final, out, c):
         m, r = _step(block, i), block[i, ROWS] - block[i - 1, ROWS]
         if m > 0:
             k, slope = block[i - 1, W0] + block[i - 1, W1], (here - before) / m
-            out[c, 0] += m * slope + (before - k * slope) * _reciprocals(k * (r / m), r)
+            out[c, 0] += m * slope + (before - k * slope) * reciprocals(k * (r / m), r)
         before = here
 
 
@@ -257,9 +257,3 @@ def read_arm_shares(shares, arm, g, totals, block, rows, out):
             out[g, s] = block[r - 1, s] + part * (block[r, s] - block[r - 1, s])
             g += 1
     return g
-
-
-@kernel(f8, f8, f8)
-def reciprocals(k, m):
-    """1/(k + 1) + … + 1/(k + m), for a whole m."""
-    return _reciprocals(k, m)

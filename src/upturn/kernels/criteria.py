@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from upturn.kernels._jit import F8_out, b1, f8, i8, inner, kernel
+from upturn.kernels._jit import F8_out, b1, f8, i8, inner
 
 EUCLIDEAN, KL, CHI2, CTS = 0, 1, 2, 3
 ANY_WEIGHT = 1e-300  # the smallest ``inherit_below``: only an empty arm inherits
@@ -302,9 +302,3 @@ def _either(codes, function, other):
 
 
 gain = choose_gain(CRITERIA.values())
-
-
-@kernel(f8, i8, f8, f8)
-def divergence_of_rates(code, p, q):
-    """Call ``divergence`` from Python."""
-    return divergence(code, p, q)
