@@ -44,7 +44,7 @@ def main():
         uplift = DRLearner(propensity="shares", random_state=0).fit(X, y, t).predict(X_new)
         plan = target(uplift, budget=1000, cost=prices, value=value, y=y_new, treatment=t_new)
         show(f"two mailings for a budget of 1,000, outcome {outcome}", plan, plan.comparison)
-        curve = gain_curve(uplift, y_new, t_new, cost=prices, value=value)
+        curve = gain_curve(y_new, uplift, t_new, cost=prices, value=value)
         show("gain curve", curve)
         if outcome == "visit":
             keep("gain.png", plot.gain(curve))

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from naive_policy import budget_program, plan_gain
 from upturn.metrics import Estimate, uplift_curve
-from upturn.policy import gain_curve, target
+from upturn.policy import four_groups, gain_curve, overlap, target
 from upturn.policy._path import make_path
 
 
@@ -36,7 +36,7 @@ def test_budget_path_solves_the_linear_program(instance):
     # Down to the cut, what is missing is the one upgrade that does not fit, exactly its affordable part; filling what is
     # left can only gain.
     price = 0.0 if value is None else 1.0
-    path = make_path(cost, uplift if value is None else value * uplift, price, 0)
+    path = make_path(cost, uplift if value is None else value * uplift, price, np.uint64(0))
     stop = path.affordable(budget)
     greedy = path.benefit[:stop].sum() - price * path.cost[:stop].sum()
     rest = (budget - path.cost[:stop].sum()) * (plan.marginal_gain - price) if stop < len(path) else 0.0
@@ -116,6 +116,15 @@ def test_ties_are_broken_at_random_but_always_the_same():
     assert (chosen != target(flat, fraction=0.3, random_state=1).arm).any()
 
 
+def test_a_tie_goes_by_the_number_of_the_row_and_nothing_else():
+    plain, lifted = np.zeros(1000), np.zeros(1000)
+    lifted[::3] = 1.0  # leave the tie at the top
+    chosen, others = target(plain, fraction=0.4).order, target(lifted, fraction=0.6).order
+    still = chosen[chosen % 3 > 0]
+    tied = others[others % 3 > 0]
+    np.testing.assert_array_equal(still, tied[: len(still)])  # the others come in the order they had before
+
+
 def test_budget_above_the_total_is_left_over():
     plan = target([0.2, 0.1, -0.1], budget=100, cost=2)
     assert (plan.n_treated, plan.cost, plan.left) == (2, 4.0, 96.0)
@@ -161,7 +170,7 @@ def test_gain_curve_is_the_gain_of_every_budget(seed, k):
     if len(np.unique(arm)) <= k:
         return
     cost = np.linspace(0.5, 1.5, k)
-    curve = gain_curve(uplift, y, arm, cost=list(cost), value=3.0, points=7, n_bootstrap=2)
+    curve = gain_curve(y, uplift, arm, cost=list(cost), value=3.0, points=7, n_bootstrap=2)
     for j, budget in enumerate(curve.budget):
         plan = target(uplift, budget=budget, cost=list(cost), y=y, treatment=arm, n_bootstrap=2)
         if plan.left < 1e-9:  # the curve goes on where a plan stops: into upgrades that do not pay
@@ -172,9 +181,56 @@ def test_gain_curve_is_the_gain_of_every_budget(seed, k):
             assert curve.random_profit[j] == pytest.approx(3 * curve.random[j] - 1000 * budget / plan.n, abs=1e-9)
 
 
+def test_without_an_interval_the_same_numbers_are_measured():
+    uplift, y, arm, weight = experiment(300, 2, weights=True)
+    value = np.linspace(1, 3, 300)
+    options = {"cost": [0.1, 0.2], "value": value, "sample_weight": weight}
+    plan, plain = (target(uplift, y=y, treatment=arm, interval=interval, **options) for interval in (0.95, None))
+    for name in ("gain", "per_1000", "profit", "profit_per_1000", "marginal_measured"):
+        assert isinstance(getattr(plan, name), Estimate)
+        assert type(getattr(plain, name)) is float
+        assert getattr(plain, name) == float(getattr(plan, name))
+    assert plain.measured
+    assert "Measured gain per 1,000 people" in repr(plain)
+    assert "interval" not in repr(plain) + repr(plain.comparison)
+    assert not {"low", "profit low", "better low"} & set(plain.comparison.columns)
+    for name in plain.comparison.columns:
+        np.testing.assert_array_equal(plain.comparison[name], plan.comparison[name])
+    curve, bare = (gain_curve(y, uplift, arm, interval=interval, **options) for interval in (0.95, None))
+    assert (curve.interval, bare.interval, bare.low, bare.profit_high) == (0.95, None, None, None)
+    np.testing.assert_array_equal(curve.profit, bare.profit)
+    assert "interval" not in repr(bare)
+    assert "low" not in bare.to_frame().columns
+    assert "profit_low" in curve.to_frame().columns
+
+
+def test_one_generator_seeds_all_replicates_of_a_plan():
+    uplift, y, arm, _ = experiment(300, 1)
+    plans = [
+        target(uplift, fraction=0.3, y=y, treatment=arm, value=value, random_state=np.random.default_rng(5))
+        for value in (2.0, np.full(300, 2.0))
+    ]
+    np.testing.assert_allclose(plans[0].profit.samples, plans[1].profit.samples)  # money is paired with units
+
+
+def test_frames_are_of_the_library_of_the_data():
+    polars = pytest.importorskip("polars")
+    uplift, y, arm, _ = experiment(300, 1)
+    score = polars.Series(uplift[:, 0])
+    plan = target(score, fraction=0.3, y=y, treatment=arm, n_bootstrap=2)
+    frames = [
+        plan.comparison.to_frame(),
+        gain_curve(polars.Series(y), uplift, arm, n_bootstrap=2).to_frame(),
+        four_groups(polars.DataFrame({"a": [0.1, 0.2], "b": [0.3, 0.1]})).to_frame(),
+        overlap(polars.DataFrame({"x": uplift[:, 0]}), arm).to_frame(),
+    ]
+    assert all(isinstance(frame, polars.DataFrame) for frame in frames)
+    np.testing.assert_array_equal(plan.arm, target(uplift, fraction=0.3).arm)
+
+
 def test_gain_curve_ends_at_the_average_effect_and_agrees_with_the_uplift_curve():
     uplift, y, arm, _ = experiment(20_000, 1)
-    curve = gain_curve(uplift[:, 0], y, arm, points=11)
+    curve = gain_curve(y, uplift[:, 0], arm, points=11)
     effect = y[arm == 1].mean() - y[arm == 0].mean()
     assert curve.gain[-1] == pytest.approx(1000 * effect)
     joint = 1000 * uplift_curve(y, uplift[:, 0], arm, ranking="joint")(curve.treated)
@@ -238,8 +294,8 @@ def test_weights_count_like_rows_in_everything_measured():
         target(score, y=y, treatment=arm, cost=costs, **limits).marginal_measured
     )
     curves = [
-        gain_curve(score, y, arm, cost=costs, sample_weight=weight, points=2, **limits),
-        gain_curve(score[every], y[every], arm[every], cost=costs[every], points=2, **limits),
+        gain_curve(y, score, arm, cost=costs, sample_weight=weight, points=2, **limits),
+        gain_curve(y[every], score[every], arm[every], cost=costs[every], points=2, **limits),
     ]
     for name in ("gain", "treated", "predicted", "random", "profit", "random_profit"):
         np.testing.assert_allclose(getattr(curves[0], name)[-1], getattr(curves[1], name)[-1], rtol=1e-9)
@@ -254,7 +310,7 @@ def test_weighted_random_is_no_better_than_a_plan_that_is_random():
     plan = target(uplift, fraction=0.5, y=y, treatment=arm, sample_weight=weight)
     assert plan.comparison["treated"][0] == pytest.approx(0.25)
     assert abs(plan.comparison["this plan better by"][2]) < 5
-    curve = gain_curve(uplift, y, arm, sample_weight=weight, n_bootstrap=2)
+    curve = gain_curve(y, uplift, arm, sample_weight=weight, n_bootstrap=2)
     np.testing.assert_allclose(curve.gain, curve.random, atol=5)
 
 
@@ -263,7 +319,7 @@ def test_random_spending_buys_fewer_people_where_the_chosen_are_cheap():
     n = 4000
     cost, arm = np.where(np.arange(n) % 2 == 0, 1.0, 9.0), rng.integers(0, 2, n)
     y = arm + 0.1 * rng.normal(size=n)
-    curve = gain_curve(np.ones(n), y, arm, cost=cost, value=3.0, points=5, n_bootstrap=2)
+    curve = gain_curve(y, np.ones(n), arm, cost=cost, value=3.0, points=5, n_bootstrap=2)
     effect = y[arm == 1].mean() - y[arm == 0].mean()
     bought = np.minimum(curve.budget / 5.0, n)  # a person costs 5 on average
     np.testing.assert_allclose(curve.random, 1000 * effect * bought / n, rtol=1e-9)
@@ -306,7 +362,7 @@ def test_apply_uses_the_same_cut_on_other_people():
     assert np.mean(top.apply(other[:, 0]) == 1) == pytest.approx(0.2, abs=0.03)
     np.testing.assert_array_equal(top.apply(uplift[:, 0]), top.recommended)
     with pytest.raises(ValueError, match=r"1 column\(s\) and the plan 2 arm"):
-        plan.apply(other[:, 0])
+        plan.apply(other[:, 0], cost=[1, 2])
 
 
 @pytest.mark.parametrize(
@@ -374,12 +430,12 @@ def test_marginal_gain_is_measured_just_above_the_cut():
     ("arguments", "message"),
     [
         ({"cost": -1}, r"cost holds 1 negative value\(s\) \(smallest -1\).*belongs into value"),
-        ({"cost": [1.0, np.nan, 1.0]}, r"cost is missing or infinite 1 time\(s\), the first at row 1"),
-        ({"cost": [1.0, None, 1.0]}, r"cost is missing or infinite"),
+        ({"cost": [1.0, np.nan, 1.0]}, r"cost holds 1 NaN \(missing\) value\(s\), the first at row 1"),
+        ({"cost": [1.0, None, 1.0]}, r"cost holds 1 NaN \(missing\) value\(s\), the first at row 1"),
         ({"cost": {"b": 1}}, r"\[1\] missing; \['b'\] not an arm"),
         ({"cost": {0: 2, 1: 1}}, r"control 0 the cost 2"),
         ({"cost": [1.0, 2.0]}, r"cost has shape \(2,\), with 3 people and 1 treatment arm"),
-        ({"cost": "cheap"}, r"cost='cheap': expected a number"),
+        ({"cost": "cheap"}, r"cost holds 'cheap' at row 0, which is not a number"),
         ({"value": -2}, r"value holds 1 negative"),
         ({"value": [1.0, 2.0]}, r"value has shape \(2,\)"),
         ({"budget": -1}, r"budget=-1: expected a number of people, 0 or more"),
@@ -389,9 +445,9 @@ def test_marginal_gain_is_measured_just_above_the_cut():
         ({"budget": 1, "fraction": 0.5}, r"both limit the plan"),
         ({"fraction": 20}, r"fraction=20: expected a share"),
         ({"treatment": [0, 1, 0]}, r"treatment was given without y"),
-        ({"y": [0, 1], "treatment": [0, 1]}, r"uplift has 3 rows and y has 2.*plan.apply"),
+        ({"y": [0, 1], "treatment": [0, 1]}, r"score has 3 rows and y has 2.*plan.apply"),
         ({"y": [0, 1, 0], "treatment": [0, 1, 2]}, r"1 column\(s\) and treatment 2 arm\(s\)"),
-        ({"arms": ["a", "b"]}, r"2 label\(s\) and uplift 1 column"),
+        ({"arms": ["a", "b"]}, r"2 label\(s\) and score 1 column"),
         ({"arms": ["control"]}, r"arms=\['control'\] holds 'control', the label of control"),
         ({"arms": ["a"], "control": "a"}, r"arms=\['a'\] holds 'a', the label of control"),
         ({"control": 1}, r"arms=\[1\] holds 1, the label of control"),
@@ -416,18 +472,18 @@ def test_arms_are_those_of_the_experiment_in_its_order():
         target(uplift, arms=["a", "a"])
 
 
-def test_bad_uplift():
-    with pytest.raises(ValueError, match=r"uplift holds 1 missing .* row 1"):
+def test_bad_scores():
+    with pytest.raises(ValueError, match=r"score holds 1 NaN \(missing\) value\(s\), the first at row 1"):
         target([0.1, np.nan], fraction=0.5)
-    with pytest.raises(ValueError, match=r"uplift=\['a', 'b'\] is not made of numbers"):
+    with pytest.raises(ValueError, match=r"score holds 'a' at row 0, which is not a number"):
         target(["a", "b"], fraction=0.5)
-    with pytest.raises(ValueError, match=r"uplift has shape \(1, 1, 1\)"):
+    with pytest.raises(ValueError, match=r"score has shape \(1, 1, 1\)"):
         target(np.zeros((1, 1, 1)), fraction=0.5)
     with pytest.raises(ValueError, match="needs y and treatment"):
-        gain_curve([0.1, 0.2], None)
+        gain_curve(None, [0.1, 0.2])
     for points in (1, "a", 3.5):
         with pytest.raises(ValueError, match="at least 2 points"):
-            gain_curve([0.1, 0.2], [0, 1], [0, 1], points=points)
+            gain_curve([0, 1], [0.1, 0.2], [0, 1], points=points)
 
 
 def test_replicates_are_drawn_from_rows_with_weight():
@@ -435,7 +491,7 @@ def test_replicates_are_drawn_from_rows_with_weight():
     uplift, arm = rng.normal(size=400), np.arange(400) % 2
     y, weight = rng.random(400) < 0.3 + 0.3 * arm * (uplift > 0), (np.arange(400) < 6).astype(float)
     curve = gain_curve(
-        uplift, y, arm, sample_weight=weight, random_state=0
+        y, uplift, arm, sample_weight=weight, random_state=0
     )  # most replicates of all rows have no weight
     assert np.isfinite(curve.low).all()
     assert np.isfinite(curve.high).all()

@@ -297,7 +297,7 @@ def test_four_groups_and_what_can_be_known():
     ("response", "margin", "message"),
     [
         (np.zeros((3, 3)), 0, r"response\[:, \[0, k\]\]"),
-        (np.array([[0.1, np.nan]]), 0, "missing or infinite"),
+        (np.array([[0.1, np.nan]]), 0, "response holds 1 NaN"),
         (np.zeros((2, 2)), -1, "margin=-1"),
     ],
 )

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from upturn.metrics import Table
+from upturn._results import Table
 from upturn.plot._style import COLOURS, GREY, STYLES, legend, new_axes, tidy
 from upturn.policy import GainCurve, Overlap
 
 
-def overlap(found: Overlap, *, arm: int = 1, bins: int = 30, ax: Any = None) -> Any:
+def overlap(found: Overlap, *, arm: int = 1, n_bins: int = 30, ax: Any = None) -> Any:
     """Draw how the probability of an arm is distributed in the arms: where only one has people, nothing can be compared.
 
     Parameters
@@ -20,7 +20,7 @@ def overlap(found: Overlap, *, arm: int = 1, bins: int = 30, ax: Any = None) -> 
         From :func:`upturn.policy.overlap`.
     arm : int
         Number of the arm whose probability is drawn, control being 0.
-    bins : int
+    n_bins : int
         Number of bars.
     ax : matplotlib axes, optional
         Where to draw; a new figure otherwise.
@@ -30,7 +30,7 @@ def overlap(found: Overlap, *, arm: int = 1, bins: int = 30, ax: Any = None) -> 
     matplotlib axes
     """
     ax = new_axes(ax)
-    edges = np.linspace(0, 1, bins + 1)
+    edges = np.linspace(0, 1, n_bins + 1)
     for code, label in enumerate(found.labels):
         mine = found.propensity[found.arm == code, arm]
         colour, style = COLOURS[code % len(COLOURS)], STYLES[code % len(STYLES)]
@@ -107,9 +107,9 @@ def gain(curve: GainCurve, *, ax: Any = None) -> Any:
     low = curve.low if curve.profit_low is None else curve.profit_low
     high = curve.high if curve.profit_high is None else curve.profit_high
     ax.plot(curve.budget, height, color=COLOURS[0], label="the best first")
-    ax.fill_between(
-        curve.budget, low, high, alpha=0.2, color=COLOURS[0], linewidth=0, label=f"{curve.level:.0%} interval"
-    )
+    if low is not None and high is not None:
+        label = f"{curve.interval:.0%} interval"
+        ax.fill_between(curve.budget, low, high, alpha=0.2, color=COLOURS[0], linewidth=0, label=label)
     random = curve.random if curve.random_profit is None else curve.random_profit
     ax.plot(curve.budget, random, "--", color=GREY, label="at random")
     ax.axhline(0, color=GREY, linewidth=0.5)

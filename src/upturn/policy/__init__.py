@@ -13,6 +13,7 @@
 from upturn.policy._calibration import UpliftCalibrator
 from upturn.policy._curve import GainCurve, gain_curve
 from upturn.policy._groups import FourGroups, four_groups
+from upturn.policy._rule import TargetingRule
 from upturn.policy._target import Targeting, target
 from upturn.policy._weights import Overlap, iptw_weights, overlap
 
@@ -21,6 +22,7 @@ __all__ = [
     "GainCurve",
     "Overlap",
     "Targeting",
+    "TargetingRule",
     "UpliftCalibrator",
     "four_groups",
     "gain_curve",

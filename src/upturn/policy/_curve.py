@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from upturn._arrays import Floats, Ints
+from upturn._parameters import check, whole
+from upturn._results import library_of, new_frame
+from upturn._seeds import make_seed
 from upturn._target import Label
-from upturn.metrics import Table
-from upturn.metrics._estimate import check_level
-from upturn.policy._gate import read_costs, read_uplift, read_value
-from upturn.policy._path import Path, make_path, measure
-from upturn.policy._target import _prices, _read_experiment
+from upturn.metrics._replicates import Replicates
+from upturn.policy._gate import read_plan
+from upturn.policy._measure import PathGains, measure, measure_money
+from upturn.policy._path import Path, make_path
+from upturn.policy._rule import prices
+
+_COLUMNS = (
+    "budget", "treated", "gain", "low", "high", "predicted", "random", "profit", "profit_low", "profit_high", "random_profit",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,7 +34,7 @@ class GainCurve:
     treated : array
         Share of people treated.
     gain, low, high : arrays
-        Measured gain per 1,000 people, and its pointwise interval.
+        Measured gain per 1,000 people, and its pointwise interval; ``low`` and ``high`` are None without one.
     predicted : array
         The gain per 1,000 people by the model.
     random : array
@@ -36,22 +42,25 @@ class GainCurve:
         in what they cost, that may be fewer or more people.
     profit, profit_low, profit_high, random_profit : arrays or None
         value·gain - cost per 1,000 people; None without a value.
-    level : float
+    interval : float or None
         Confidence level of the intervals.
+    library : str or None
+        Name of the library the data came in, which ``to_frame`` makes a frame of.
     """
 
     budget: Floats
     treated: Floats
     gain: Floats
-    low: Floats
-    high: Floats
+    low: Floats | None
+    high: Floats | None
     predicted: Floats
     random: Floats
     profit: Floats | None
     profit_low: Floats | None
     profit_high: Floats | None
     random_profit: Floats | None
-    level: float
+    interval: float | None
+    library: str | None = field(default=None, compare=False)
 
     @property
     def best(self) -> int:
@@ -59,36 +68,23 @@ class GainCurve:
         return int(np.argmax(self.gain if self.profit is None else self.profit))
 
     def to_frame(self) -> Any:
-        """The curve as a pandas data frame."""
-        return self._table().to_frame()
-
-    def _table(self) -> Table:
-        names = (
-            "budget",
-            "treated",
-            "gain",
-            "low",
-            "high",
-            "predicted",
-            "random",
-            "profit",
-            "profit_low",
-            "profit_high",
-            "random_profit",
-        )
-        return Table({name: getattr(self, name) for name in names if getattr(self, name) is not None})
+        """The curve as a frame of the library the data came in."""
+        columns = {name: getattr(self, name) for name in _COLUMNS}
+        return new_frame({name: column for name, column in columns.items() if column is not None}, self.library)
 
     def __repr__(self) -> str:
-        at = self.best
+        at, interval = self.best, ""
+        if self.low is not None and self.high is not None:
+            interval = f", {self.interval:.0%} interval {self.low[at]:.4g} to {self.high[at]:.4g}"
         return (
             f"GainCurve({len(self.budget)} points up to a budget of {self.budget[-1]:,.6g}; best at {self.budget[at]:,.6g}: "
-            f"{self.gain[at]:.4g} per 1,000 people, {self.level:.0%} interval {self.low[at]:.4g} to {self.high[at]:.4g})"
+            f"{self.gain[at]:.4g} per 1,000 people{interval})"
         )
 
 
 def gain_curve(
-    uplift: Any,
     y: Any,
+    score: Any,
     treatment: Any = None,
     *,
     cost: Any = None,
@@ -96,7 +92,7 @@ def gain_curve(
     sample_weight: Any = None,
     control: Label | None = None,
     points: int = 101,
-    interval: float = 0.95,
+    interval: float | None = 0.95,
     n_bootstrap: int = 200,
     random_state: Any = 0,
     n_jobs: int | None = None,
@@ -107,10 +103,12 @@ def gain_curve(
 
     Parameters
     ----------
-    uplift : array of shape (n,) or (n, K)
+    y : array of shape (n,)
+        Outcome; or a packed target, and then no treatment.
+    score : array of shape (n,) or (n, K)
         Predicted uplift of the rows of the experiment, a column per treatment arm.
-    y, treatment, sample_weight : arrays of shape (n,)
-        The experiment; no treatment when ``y`` is packed.
+    treatment, sample_weight : arrays of shape (n,)
+        Arm labels and weights of the experiment.
     cost, value : optional
         As in :func:`target`.
     control : label, optional
@@ -127,62 +125,64 @@ def gain_curve(
     Examples
     --------
     >>> from upturn.policy import gain_curve
-    >>> curve = gain_curve([4, 3, 2, 1], [1, 0, 0, 1], [1, 0, 1, 0], points=3)
+    >>> curve = gain_curve([1, 0, 0, 1], [4, 3, 2, 1], [1, 0, 1, 0], points=3)
     >>> curve.budget, curve.gain
     (array([0., 2., 4.]), array([  0., 500.,   0.]))
     """
-    matrix = read_uplift(uplift)
-    n, level = len(matrix), check_level(interval)
-    experiment = _read_experiment(y, treatment, sample_weight, control, matrix)
+    check("points", points, whole(least=2).named("a whole number of at least 2 points; 101 is usual"))
+    seed = make_seed(random_state)
+    replicates = Replicates.read(interval, n_bootstrap, seed, n_jobs)
+    people, experiment = read_plan(
+        score, cost=cost, value=value, y=y, treatment=treatment, sample_weight=sample_weight, control=control
+    )
     if experiment is None:
         raise ValueError("y is None: a gain curve is measured in an experiment, so it needs y and treatment")
-    if isinstance(points, bool) or not isinstance(points, int | np.integer) or points < 2:
-        raise ValueError(f"points={points!r}: a curve needs at least 2 points, 101 is usual")
-    costs, worth = read_costs(cost, n, experiment.labels), read_value(value, n)
-    price, benefit, _ = _prices(matrix, costs, worth, costs is None)
-    path = make_path(price, benefit, -np.inf, random_state)
+    path = make_path(*prices(people, people.cost is None), -np.inf, seed)
     stops = np.unique(np.linspace(0, len(path), points).round().astype(np.int64))
-    settings: dict[str, Any] = {"n_bootstrap": n_bootstrap, "random_state": random_state, "n_jobs": n_jobs}
-    measured = measure(path, stops, experiment, experiment.y, **settings)
-    spent = _so_far(path.cost, stops)
-    z = float(ndtri(0.5 + level / 2))
-    margin = z * 1000 * measured.gain_samples.std(axis=0, ddof=1)
-    weight = np.ones(n) if experiment.weight is None else experiment.weight
-    weight = weight / weight.sum()
-    mixture = _mixture(path, stops, weight, matrix.shape[1])
-    paid, average, random = np.zeros(len(stops)), np.zeros(matrix.shape[1]), mixture
-    if costs is not None:  # as much money buys another number of people than of those who were chosen
-        paid, average = _so_far(weight[path.row] * path.cost, stops), weight @ costs
+    units = measure(path, stops, experiment, experiment.y, replicates)
+    money = measure_money(units, path, stops, people, experiment, replicates)
+    weight = experiment.weights / experiment.weights.sum()
+    mixture = random = _mixture(path, stops, weight, people.n_arms)
+    paid, average = np.zeros(len(stops)), np.zeros(people.n_arms)
+    if people.cost is not None:  # as much money buys another number of people than of those who were chosen
+        paid, average = _so_far(weight[path.row] * path.cost, stops), weight @ people.cost
         usual = mixture @ average
         random = mixture * np.divide(paid, usual, out=np.ones(len(paid)), where=usual > 0)[:, None]
         random = random / np.maximum(random.sum(axis=1), 1.0)[:, None]  # everybody is as many as there are
-    profit = profit_margin = random_profit = None
-    if worth is not None:
-        money = (
-            measured if isinstance(worth, float) else measure(path, stops, experiment, experiment.y * worth, **settings)
-        )
-        scale = worth if isinstance(worth, float) else 1.0
-        profit = 1000 * (scale * money.gains - paid)
-        random_profit = 1000 * random @ (scale * money.effects - average)
-        profit_margin = z * 1000 * scale * money.gain_samples.std(axis=0, ddof=1)
-    uplift_of = matrix[path.row, path.after.astype(np.intp) - 1]
-    uplift_of = uplift_of - np.where(
-        path.before > 0, matrix[path.row, np.maximum(path.before, 1).astype(np.intp) - 1], 0.0
-    )
+    profit = None if money is None else 1000 * (money.gains - paid)
+    low, high = _band(units, 1000 * units.gains, replicates)
+    profit_low, profit_high = (None, None) if money is None else _band(money, profit, replicates)
     return GainCurve(
-        budget=spent,
+        budget=_so_far(path.cost, stops),
         treated=mixture.sum(axis=1),
-        gain=1000 * measured.gains,
-        low=1000 * measured.gains - margin,
-        high=1000 * measured.gains + margin,
-        predicted=1000 * _so_far(weight[path.row] * uplift_of, stops),
-        random=1000 * random @ measured.effects,
+        gain=1000 * units.gains,
+        low=low,
+        high=high,
+        predicted=1000 * _so_far(weight[path.row] * _extra_uplift(path, people.uplift), stops),
+        random=1000 * random @ units.effects,
         profit=profit,
-        profit_low=None if profit is None or profit_margin is None else profit - profit_margin,
-        profit_high=None if profit is None or profit_margin is None else profit + profit_margin,
-        random_profit=random_profit,
-        level=level,
+        profit_low=profit_low,
+        profit_high=profit_high,
+        random_profit=None if money is None else 1000 * random @ (money.effects - average),
+        interval=None if replicates is None else replicates.interval,
+        library=library_of(score, y, treatment),
     )
+
+
+def _band(
+    gains: PathGains, middle: Floats | None, replicates: Replicates | None
+) -> tuple[Floats | None, Floats | None]:
+    """Pointwise intervals around a curve per 1,000 people."""
+    if middle is None or replicates is None:
+        return None, None
+    margin = replicates.z * 1000 * gains.gain_samples.std(axis=0, ddof=1)
+    return middle - margin, middle + margin
+
+
+def _extra_uplift(path: Path, uplift: Floats) -> Floats:
+    """What every upgrade adds to the predicted uplift."""
+    after, before = path.after.astype(np.intp) - 1, np.maximum(path.before, 1).astype(np.intp) - 1
+    return np.asarray(uplift[path.row, after] - np.where(path.before > 0, uplift[path.row, before], 0.0))
 
 
 def _so_far(change: Floats, stops: Ints) -> Floats:

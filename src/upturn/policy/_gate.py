@@ -1,39 +1,192 @@
-"""Costs, values and labels: what people pass, checked and laid out as arrays."""
+"""The gate of policies: what people pass, checked and laid out as arrays. Every public function here enters through it.
+
+==================  ==================================================================================================
+``read_plan``       people with their predictions, costs and values, and an experiment on them if there is one
+``read_others``     other people, for a plan that is made already
+``read_limit``      a share of people, or a budget
+``read_study``      features and treatment, where the outcome plays no part
+``read_response``   expected outcomes without and with treatment
+==================  ==================================================================================================
+"""
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from upturn._arrays import Floats
-from upturn._columns import is_missing
-from upturn._target import Label
+from upturn._columns import as_floats, check_finite, to_numpy
+from upturn._experiment import Experiment
+from upturn._parameters import NONE, check, number
+from upturn._table import read_table
+from upturn._target import Label, Target, read_target
 
 
-def read_uplift(uplift: Any) -> Floats:
-    """Predicted uplift as a matrix with a column per treatment arm."""
-    try:
-        matrix = np.asarray(uplift, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"uplift={reprlib.repr(uplift)} is not made of numbers: expected what predict gives") from None
+@dataclass(frozen=True)
+class People:
+    """The people a plan is for.
+
+    Attributes
+    ----------
+    uplift : float array of shape (n, K)
+        Predicted uplift, a column per treatment arm.
+    labels : list of labels
+        Of control and the arms.
+    cost : float array of shape (n, K) or None
+        What treating them costs.
+    value : float, float array of shape (n,) or None
+        What a unit of their outcome is worth.
+    """
+
+    uplift: Floats
+    labels: list[Label]
+    cost: Floats | None = None
+    value: float | Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.uplift)
+
+    @property
+    def n_arms(self) -> int:
+        """Number of treatment arms."""
+        return int(self.uplift.shape[1])
+
+    @property
+    def worth(self) -> Floats:
+        """The uplift in money, or as it is where nothing has a value."""
+        return self.uplift if self.value is None else self.uplift * np.reshape(self.value, (-1, 1))
+
+
+def read_plan(
+    score: Any,
+    *,
+    cost: Any,
+    value: Any,
+    y: Any,
+    treatment: Any,
+    sample_weight: Any,
+    control: Label | None,
+    arms: Sequence[Label] | None = None,
+) -> tuple[People, Target | None]:
+    """People to plan for, and an experiment on the same people; None where there is none."""
+    uplift = _read_uplift(score)
+    experiment = _read_experiment(y, treatment, sample_weight, control, uplift)
+    if experiment is None:
+        labels = _read_labels(control, arms, uplift.shape[1])
+    else:
+        _check_arms(arms, experiment.arms)
+        labels = experiment.labels
+    n = len(uplift)
+    return People(uplift, labels, _read_costs(cost, n, labels), _read_value(value, n)), experiment
+
+
+def read_others(score: Any, cost: Any, value: Any, labels: list[Label]) -> People:
+    """Other people, for a plan with these labels."""
+    uplift = _read_uplift(score)
+    if uplift.shape[1] != len(labels) - 1:
+        raise ValueError(f"score has {uplift.shape[1]} column(s) and the plan {len(labels) - 1} arm(s) {labels[1:]!r}")
+    return People(uplift, labels, _read_costs(cost, len(uplift), labels), _read_value(value, len(uplift)))
+
+
+def read_limit(fraction: Any, budget: Any, n: int, by_person: bool) -> float | None:
+    """How many people, or how much money, a plan may use; None for no limit."""
+    if fraction is not None and budget is not None:
+        raise ValueError(
+            f"fraction={fraction!r} and budget={budget!r} both limit the plan: pass one of them, a share of people or a budget"
+        )
+    check("fraction", fraction, number(least=0, most=1).named("a share of people from 0 to 1, such as 0.2") | NONE)
+    what = "a number of people" if by_person else "an amount of money"
+    check("budget", budget, number(least=0).named(f"{what}, 0 or more") | NONE.named("None for no limit"))
+    if fraction is not None:
+        return float(np.floor(fraction * n + 1e-9))
+    return None if budget is None else float(budget)
+
+
+def read_study(X: Any, treatment: Any, sample_weight: Any, control: Label | None) -> Experiment:
+    """Who was in which arm, and what is known of them; the outcome is 0 everywhere."""
+    matrix, schema = read_table(X)
+    return Experiment(matrix, schema, read_target(np.zeros(len(matrix)), treatment, sample_weight, control=control))
+
+
+def read_response(response: Any) -> Floats:
+    """Expected outcomes without and with treatment, a column each."""
+    matrix = _numbers(response, "response")
+    if matrix.ndim != 2 or matrix.shape[1] != 2 or len(matrix) == 0:
+        raise ValueError(
+            f"response has shape {matrix.shape}: expected (n, 2), outcomes without and with treatment, as predict_response gives them; of "
+            "several arms, pick one: response[:, [0, k]]"
+        )
+    return matrix
+
+
+# --------------------------------------------------------------------------------------------- people
+
+
+def _read_uplift(score: Any) -> Floats:
+    matrix = _numbers(score, "score")
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
     if matrix.ndim != 2 or 0 in matrix.shape:
-        raise ValueError(
-            f"uplift has shape {np.shape(uplift)}: expected (n,), or (n, K) with a column per treatment arm"
-        )
-    bad = ~np.isfinite(matrix)
-    if bad.any():
-        row = int(bad.any(axis=1).argmax())
-        raise ValueError(
-            f"uplift holds {bad.sum()} missing or infinite value(s), the first at row {row}: every person needs a prediction"
-        )
+        raise ValueError(f"score has shape {matrix.shape}: expected (n,), or (n, K) with a column per treatment arm")
     return np.ascontiguousarray(matrix)
 
 
-def read_costs(cost: Any, n: int, labels: Sequence[Label]) -> Floats | None:
+def _read_experiment(
+    y: Any, treatment: Any, sample_weight: Any, control: Label | None, uplift: Floats
+) -> Target | None:
+    if y is None:
+        if treatment is not None:
+            raise ValueError("treatment was given without y: an experiment needs both, to measure what the plan gains")
+        return None
+    experiment = read_target(y, treatment, sample_weight, control=control)
+    if len(experiment) != len(uplift):
+        raise ValueError(
+            f"score has {len(uplift):,} rows and y has {len(experiment):,}: the experiment must be on the same people; for others, make the "
+            "plan on the experiment and pass their score to plan.apply"
+        )
+    if experiment.n_arms != uplift.shape[1]:
+        raise ValueError(
+            f"score has {uplift.shape[1]} column(s) and treatment {experiment.n_arms} arm(s) {experiment.arms!r} besides control: "
+            "expected one column per arm, in this order"
+        )
+    return experiment
+
+
+def _read_labels(control: Label | None, arms: Sequence[Label] | None, n_arms: int) -> list[Label]:
+    """The labels of control and the arms when there is no experiment to take them from."""
+    given = list(range(1, n_arms + 1) if arms is None else arms)
+    if len(given) != n_arms:
+        raise ValueError(
+            f"arms={given!r} has {len(given)} label(s) and score {n_arms} column(s): expected one per column"
+        )
+    if control is None:
+        control = 0 if arms is None else "control"
+    repeated = [label for label in given if given.count(label) > 1]
+    if repeated:
+        raise ValueError(f"arms={given!r} names {repeated[0]!r} more than once: expected a label of its own per column")
+    if control in given:
+        raise ValueError(
+            f"arms={given!r} holds {control!r}, the label of control: score has no column for control; name the arms of its "
+            "columns in arms, and control in control"
+        )
+    return [control, *given]
+
+
+def _check_arms(arms: Sequence[Label] | None, found: Sequence[Label]) -> None:
+    """Refuse names of the columns other than those of the experiment, or in another order."""
+    if arms is not None and list(arms) != list(found):
+        raise ValueError(
+            f"arms={list(arms)!r} and treatment holds {list(found)!r} besides control: with an experiment, the columns of score (and of "
+            "cost) are its arms in this order; sort them so, and leave arms out"
+        )
+
+
+# --------------------------------------------------------------------------------------------- money
+
+
+def _read_costs(cost: Any, n: int, labels: Sequence[Label]) -> Floats | None:
     """Costs as a matrix with a row per person and a column per treatment arm; None when there are none.
 
     A number, a number per arm (a list in the order of the arms, or a dict by label), a column per person when there is
@@ -43,20 +196,7 @@ def read_costs(cost: Any, n: int, labels: Sequence[Label]) -> Floats | None:
     if cost is None:
         return None
     if isinstance(cost, Mapping):
-        given = {key: value for key, value in cost.items() if key != labels[0]}
-        absent = [label for label in arms if label not in given]
-        strange = [key for key in given if key not in arms]
-        if absent or strange:
-            raise ValueError(
-                f"cost names {list(cost)!r}: expected one cost for each of the arms {arms!r}"
-                + (f"; {absent!r} missing" if absent else "")
-                + (f"; {strange!r} not an arm" if strange else "")
-            )
-        if cost.get(labels[0], 0) != 0:
-            raise ValueError(
-                f"cost gives control {labels[0]!r} the cost {cost[labels[0]]!r}: costs are on top of control's, which is 0"
-            )
-        cost = [given[label] for label in arms]
+        cost = _costs_by_label(cost, labels)
     values = _numbers(cost, "cost")
     _no_negatives(values, "cost", "a cost is 0 or more; what treatment brings in belongs into value")
     if values.ndim == 0 or values.shape == (1,) == (len(arms),):
@@ -75,7 +215,25 @@ def read_costs(cost: Any, n: int, labels: Sequence[Label]) -> Floats | None:
     return np.ascontiguousarray(matrix)
 
 
-def read_value(value: Any, n: int) -> float | Floats | None:
+def _costs_by_label(cost: Mapping[Any, Any], labels: Sequence[Label]) -> list[Any]:
+    arms = list(labels[1:])
+    given = {key: value for key, value in cost.items() if key != labels[0]}
+    absent = [label for label in arms if label not in given]
+    strange = [key for key in given if key not in arms]
+    if absent or strange:
+        raise ValueError(
+            f"cost names {list(cost)!r}: expected one cost for each of the arms {arms!r}"
+            + (f"; {absent!r} missing" if absent else "")
+            + (f"; {strange!r} not an arm" if strange else "")
+        )
+    if cost.get(labels[0], 0) != 0:
+        raise ValueError(
+            f"cost gives control {labels[0]!r} the cost {cost[labels[0]]!r}: costs are on top of control's, which is 0"
+        )
+    return [given[label] for label in arms]
+
+
+def _read_value(value: Any, n: int) -> float | Floats | None:
     """What a unit of the outcome is worth: a number, or a number per person; None when nothing was said."""
     if value is None:
         return None
@@ -92,61 +250,17 @@ def read_value(value: Any, n: int) -> float | Floats | None:
     return np.ascontiguousarray(values)
 
 
-def read_labels(control: Label | None, arms: Sequence[Label] | None, n_arms: int) -> list[Label]:
-    """The labels of control and the arms when there is no experiment to take them from."""
-    given = range(1, n_arms + 1) if arms is None else arms
-    if len(given) != n_arms:
-        raise ValueError(
-            f"arms={list(given)!r} has {len(given)} label(s) and uplift {n_arms} column(s): expected one per column"
-        )
-    if control is None:
-        control = 0 if arms is None else "control"
-    repeated = [label for label in given if list(given).count(label) > 1]
-    if repeated:
-        raise ValueError(
-            f"arms={list(given)!r} names {repeated[0]!r} more than once: expected a label of its own per column"
-        )
-    if control in given:
-        raise ValueError(
-            f"arms={list(given)!r} holds {control!r}, the label of control: uplift has no column for control; name the arms "
-            "of its columns in arms, and control in control"
-        )
-    return [control, *given]
-
-
-def check_arms(arms: Sequence[Label] | None, found: Sequence[Label]) -> None:
-    """Refuse names of the columns of uplift other than those of the experiment, or in another order."""
-    if arms is not None and list(arms) != list(found):
-        raise ValueError(
-            f"arms={list(arms)!r} and treatment holds {list(found)!r} besides control: with an experiment, the columns of "
-            "uplift (and of cost) are its arms in this order; sort them so, and leave arms out"
-        )
-
-
 def _numbers(values: Any, name: str) -> Floats:
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind == "O":
-            array = np.array([np.nan if is_missing(v) else v for v in array.ravel()]).reshape(array.shape)
-        array = array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}={values!r}: expected a number, or an array of numbers") from None
-    bad = ~np.isfinite(array)
-    if bad.any():
-        where = f", the first at row {int(bad.reshape(len(bad), -1).any(axis=1).argmax())}" if array.ndim else ""
-        raise ValueError(
-            f"{name} is missing or infinite {int(bad.sum())} time(s){where}: every {name} must be a finite number"
-        )
-    return array
+    """Finite numbers of any shape, of any library."""
+    raw = to_numpy(values, name)
+    array = as_floats(np.atleast_1d(raw), name)
+    check_finite(array, name, f"every {name} must be a finite number")
+    return array.reshape(raw.shape)
 
 
 def _no_negatives(array: Floats, name: str, advice: str) -> None:
     if (array < 0).any():
-        where = (
-            ""
-            if array.ndim == 0
-            else f", the first at row {int((array.reshape(len(array), -1) < 0).any(axis=1).argmax())}"
-        )
+        where = f", the first at row {np.argwhere(array < 0)[0, 0]}" if array.ndim else ""
         raise ValueError(
             f"{name} holds {int((array < 0).sum())} negative value(s) (smallest {array.min():g}){where}: {advice}"
         )

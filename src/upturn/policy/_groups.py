@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Bools, Floats
-from upturn.metrics import Table
+from upturn._parameters import NONE, check, number
+from upturn._results import Table, library_of
+from upturn.policy._gate import read_response
 
 GROUPS = ("persuadable", "sure thing", "lost cause", "sleeping dog")
 _CAVEAT = (
@@ -30,7 +32,7 @@ class FourGroups:
     summary : Table
         Per group: people, share, mean predicted response without and with treatment, mean effect and, for outcomes that
         are probabilities, the lowest and highest share of that *type* of people that is compatible with them.
-    margin, level : float
+    margin, sure : float
         The effect and the response that separate the groups.
     caveat : str
         What can and cannot be known.
@@ -39,23 +41,23 @@ class FourGroups:
     group: NDArray[Any]
     summary: Table
     margin: float
-    level: float
+    sure: float
     caveat: str
 
     def to_frame(self) -> Any:
-        """The summary as a pandas data frame."""
+        """The summary as a frame of the library the responses came in."""
         return self.summary.to_frame()
 
     def __repr__(self) -> str:
-        cuts = f"Effects within ±{self.margin:.4g} count as none; who then responds untreated with {self.level:.4g} or more is a sure thing."
+        cuts = f"Effects within ±{self.margin:.4g} count as none; who then responds untreated with {self.sure:.4g} or more is a sure thing."
         return f"{self.summary!r}\n{cuts}\n{self.caveat}"
 
 
-def four_groups(response: Any, *, margin: float | None = None, level: float | None = None) -> FourGroups:
+def four_groups(response: Any, *, margin: float | None = None, sure: float | None = None) -> FourGroups:
     r"""Summarise a population as persuadables, sure things, lost causes and sleeping dogs.
 
     By prediction: a *persuadable* has an effect above ``margin``, a *sleeping dog* one below minus ``margin``; of the
-    rest, a *sure thing* responds without treatment with at least ``level``, a *lost cause* with less.
+    rest, a *sure thing* responds without treatment with at least ``sure``, a *lost cause* with less.
 
     The types themselves are about what one person would do both with and without treatment, which is never seen. With
     p0 and p1 the probabilities of success without and with treatment, only bounds hold:
@@ -78,7 +80,7 @@ def four_groups(response: Any, *, margin: float | None = None, level: float | No
         Effects no larger than this, either way, count as none. By default half the standard deviation of the predicted
         effects; no two predictions are quite equal, so with 0 hardly anybody is a sure thing or a lost cause. A margin that
         means something, such as the effect that pays for the treatment, is better than the default.
-    level : float, optional
+    sure : float, optional
         Response that makes a sure thing; by default the mean of the responses without treatment.
 
     Returns
@@ -94,21 +96,13 @@ def four_groups(response: Any, *, margin: float | None = None, level: float | No
     >>> groups.summary["at least"].round(3).tolist(), groups.summary["at most"].round(3).tolist()
     ([0.075, 0.15, 0.35, 0.075], [0.25, 0.325, 0.525, 0.25])
     """
-    matrix = np.asarray(response, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[1] != 2 or len(matrix) == 0:
-        raise ValueError(
-            f"response has shape {np.shape(response)}: expected (n, 2), outcomes without and with treatment, as predict_response gives "
-            "them; of several arms, pick one: response[:, [0, k]]"
-        )
-    if not np.isfinite(matrix).all():
-        raise ValueError("response holds missing or infinite values: every person needs two predictions")
+    matrix = read_response(response)
+    check("margin", margin, number(least=0) | NONE)
+    check("sure", sure, number().named("a response, such as 0.5") | NONE)
     p0, p1 = matrix.T
-    effect, cut = p1 - p0, float(p0.mean()) if level is None else float(level)
+    effect = p1 - p0
     width = float(effect.std()) / 2 if margin is None else float(margin)
-    if not width >= 0:
-        raise ValueError(f"margin={margin!r}: expected 0 or more")
-    if not np.isfinite(cut):
-        raise ValueError(f"level={level!r}: expected a response, such as 0.5")
+    cut = float(p0.mean()) if sure is None else float(sure)
     code = np.where(effect > width, 0, np.where(effect < -width, 3, np.where(p0 >= cut, 1, 2)))
     members = [code == g for g in range(4)]
     columns: dict[str, Any] = {
@@ -127,7 +121,7 @@ def four_groups(response: Any, *, margin: float | None = None, level: float | No
         columns["at least"] = [float(v.mean()) for v in low]
         columns["at most"] = [float(v.mean()) for v in high]
     caveat = _CAVEAT if probabilities else _CAVEAT.split(". The true")[0] + "."
-    return FourGroups(np.array(GROUPS)[code], Table(columns), width, cut, caveat)
+    return FourGroups(np.array(GROUPS)[code], Table(columns, library=library_of(response)), width, cut, caveat)
 
 
 def _mean(values: Floats, members: Bools) -> float:

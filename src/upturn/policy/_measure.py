@@ -1,141 +1,204 @@
-"""Measuring a plan in an experiment, beside the plans it competes with."""
+"""What a plan brings, measured in an experiment or predicted by the model, beside the plans it competes with."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from upturn._arrays import Floats
-from upturn._target import Label, Target
-from upturn.metrics import Estimate, Table
-from upturn.policy._path import Path, PathGains, measure
+from upturn._arrays import Floats, Ints
+from upturn._results import Table
+from upturn._target import Target
+from upturn.kernels.budget import bootstrap_path_gains, path_gains
+from upturn.metrics import Estimate
+from upturn.metrics._estimate import rows_by_stratum
+from upturn.metrics._replicates import Replicates
+from upturn.policy._gate import People
+from upturn.policy._path import Assignment, Path
 
 _BAND = 0.1  # the marginal gain is measured among the last tenth of the upgrades before the cut
 
 
-class Ruler:
-    """Measures a plan in an experiment: all numbers come from the same replicates, so differences are paired."""
+@dataclass(frozen=True)
+class PathGains:
+    """Gains per person at some stops of a path, and average effects of the arms.
 
-    def __init__(
-        self,
-        path: Path,
-        cut: int,
-        experiment: Target,
-        worth: float | Floats | None,
-        level: float,
-        n_bootstrap: int,
-        random_state: Any,
-        n_jobs: int | None,
-    ) -> None:
+    ``gain_samples`` and ``effect_samples`` have a row per replicate, and none where nothing was resampled.
+    """
+
+    gains: Floats
+    effects: Floats
+    gain_samples: Floats
+    effect_samples: Floats
+
+    def times(self, value: float) -> PathGains:
+        """The same in money, where a unit of outcome is worth as much for everybody."""
+        return PathGains(*(value * array for array in vars(self).values()))
+
+
+def measure(path: Path, stops: Ints, target: Target, y: Floats, replicates: Replicates | None) -> PathGains:
+    """What an experiment on the same rows says a path gains; ``y`` may be the outcome in money."""
+    weight = np.empty(0) if target.weight is None else target.weight
+    columns = (path.row, path.before, path.after, np.ascontiguousarray(stops, dtype=np.int64), target.arm, y, weight)
+    gains, effects = np.empty(len(stops)), np.empty(target.n_arms)
+    path_gains(*columns, gains, effects)
+    count = 0 if replicates is None else replicates.n
+    gain_samples, effect_samples = np.empty((count, len(stops))), np.empty((count, target.n_arms))
+    if replicates is not None:
+        draws, seed = rows_by_stratum(target.arm, target.n_arms + 1, target.weight), replicates.seed
+
+        def block(numbers: range) -> None:
+            part = slice(numbers.start, numbers.stop)
+            bootstrap_path_gains(seed, numbers.start, *draws, *columns, gain_samples[part], effect_samples[part])
+
+        replicates.map(block)
+    return PathGains(gains, effects, gain_samples, effect_samples)
+
+
+def measure_money(
+    units: PathGains, path: Path, stops: Ints, people: People, target: Target, replicates: Replicates | None
+) -> PathGains | None:
+    """The same gains in money, costs not taken off; None where nothing has a value."""
+    if people.value is None:
+        return None
+    if isinstance(people.value, float):
+        return units.times(people.value)
+    return measure(path, stops, target, target.y * people.value, replicates)
+
+
+@dataclass(frozen=True)
+class PlanValue:
+    """What a plan brings, per person, and what others would: all from the same replicates, so differences are paired.
+
+    Attributes
+    ----------
+    people, plan : People, Assignment
+        Whom it is for, and the arm it gives everybody.
+    weight : array or None
+        How much everybody counts in shares and costs; None means all alike.
+    units, money : PathGains, PathGains or None
+        In units of the outcome, and in money. The plan is the last stop.
+    replicates : Replicates or None
+        What the intervals are made of; None makes none.
+    band : float
+        What the upgrades between the first two stops, just above the cut, cost per person; 0 where there are no such stops.
+    word : str
+        "predicted " in front of what the model says, nothing in front of what was measured.
+    """
+
+    people: People
+    plan: Assignment
+    weight: Floats | None
+    units: PathGains
+    money: PathGains | None
+    replicates: Replicates | None = None
+    band: float = 0.0
+    word: str = ""
+
+    @classmethod
+    def predicted(cls, people: People, plan: Assignment) -> PlanValue:
+        """By the model."""
+
+        def gains(matrix: Floats) -> PathGains:
+            mean = np.array([plan.total(matrix) / len(people)])
+            return PathGains(mean, matrix.mean(axis=0), np.empty((0, 1)), np.empty((0, people.n_arms)))
+
+        money = None if people.value is None else gains(people.worth)
+        return cls(people, plan, None, gains(people.uplift), money, word="predicted ")
+
+    @classmethod
+    def measured(
+        cls, people: People, plan: Assignment, made: Path, cut: int, experiment: Target, replicates: Replicates | None
+    ) -> PlanValue:
+        """In an experiment; ``made`` are the upgrades of the plan, those above the cut first."""
         start = cut - int(np.ceil(_BAND * cut))
-        stops = np.array([start, cut, len(path)])
-        settings: dict[str, Any] = {"n_bootstrap": n_bootstrap, "random_state": random_state, "n_jobs": n_jobs}
-        self.units = measure(path, stops, experiment, experiment.y, **settings)
-        self.money: PathGains | None = None
-        if isinstance(worth, float):
-            scaled = [worth * array for array in vars(self.units).values()]
-            self.money = PathGains(*scaled)
-        elif worth is not None:
-            self.money = measure(path, stops, experiment, experiment.y * worth, **settings)
-        self.level, self.n = level, len(experiment.y)
-        weight = np.ones(self.n) if experiment.weight is None else experiment.weight
-        self.weight = weight / weight.sum()  # people count in shares and costs as they do in the gains
-        self.band = float(self.weight[path.row[start:cut]] @ path.cost[start:cut])
+        stops = np.array([start, cut, len(made)])
+        units = measure(made, stops, experiment, experiment.y, replicates)
+        money = measure_money(units, made, stops, people, experiment, replicates)
+        weights = experiment.weights
+        band = float(weights[made.row[start:cut]] @ made.cost[start:cut]) / float(weights.sum())
+        return cls(people, plan, experiment.weight, units, money, replicates, band)
 
-    def gain(self, people: int) -> Estimate:
-        return self._estimate(people * self.units.gains[-1], people * self.units.gain_samples[:, -1])
+    def gain(self, n: int) -> float:
+        """Of ``n`` people."""
+        return self._number(n * self.units.gains[-1], n * self.units.gain_samples[:, -1])
 
-    def profit(self, people: int, spent: float) -> Estimate | None:
-        """Of ``people`` people, ``spent`` being what is spent on as many."""
+    def profit(self, n: int) -> float | None:
+        """Of ``n`` people: what the gain is worth minus what it costs; None where nothing has a value."""
         if self.money is None:
             return None
-        return self._estimate(people * self.money.gains[-1] - spent, people * self.money.gain_samples[:, -1] - spent)
+        spent = n * self.cost_per_person
+        return self._number(n * self.money.gains[-1] - spent, n * self.money.gain_samples[:, -1] - spent)
 
-    def cost_per_person(self, arm: NDArray[np.uint8], costs: Floats | None) -> float:
-        """What a plan costs per person, treated or not."""
-        if costs is None:
-            return 0.0
-        paid = np.where(arm > 0, costs[np.arange(len(arm)), np.maximum(arm, 1).astype(np.intp) - 1], 0.0)
-        return float(self.weight @ paid)
-
-    def marginal(self) -> Estimate | None:
-        source = self.units if self.money is None else self.money
+    def marginal(self) -> float | None:
+        """Per unit of cost, just above the cut; None where nothing was spent there."""
         if self.band <= 0:
             return None
-        scale = 1.0 / self.band
+        source, scale = self.units if self.money is None else self.money, 1.0 / self.band
         value = scale * (source.gains[1] - source.gains[0])
-        return self._estimate(value, scale * (source.gain_samples[:, 1] - source.gain_samples[:, 0]))
+        return self._number(value, scale * (source.gain_samples[:, 1] - source.gain_samples[:, 0]))
 
-    def comparison(self, arm: NDArray[np.uint8], costs: Floats | None, labels: list[Label]) -> Table:
-        shares = np.bincount(arm, self.weight, minlength=len(labels))[1:].astype(np.float64)
-        whom: list[tuple[str, Floats | None]] = [("this plan", None), ("nobody", np.zeros(len(shares)))]
+    @cached_property
+    def cost_per_person(self) -> float:
+        """What the plan costs per person, treated or not."""
+        cost, weight = self.people.cost, self.weight
+        if cost is None:
+            return 0.0
+        return self.plan.total(cost, weight) / float(len(cost) if weight is None else weight.sum())
+
+    def comparison(self, library: str | None) -> Table:
+        """The plan beside nobody, as many people at random, and everybody with either arm."""
+        k, cost, money = self.people.n_arms, self.people.cost, self.money
+        shares = self.plan.shares(k, self.weight)
+        whom: list[tuple[str, Floats | None]] = [("this plan", None), ("nobody", np.zeros(k))]
         whom.append(("as many at random", shares))
-        whom += [(f"everybody: {label}", np.eye(len(shares))[k]) for k, label in enumerate(labels[1:])]
-        average = np.zeros(len(shares)) if costs is None else self.weight @ costs
-        mine_costs = self.cost_per_person(arm, costs)
+        whom += [(f"everybody: {label}", np.eye(k)[j]) for j, label in enumerate(self.people.labels[1:])]
+        average = np.zeros(k) if cost is None else np.average(cost, axis=0, weights=self.weight)
         columns: dict[str, list[Any]] = {}
+
+        def add(name: str, value: float, ends: str) -> None:
+            columns.setdefault(name, []).append(float(value))
+            if isinstance(value, Estimate):
+                columns.setdefault(f"{ends}low", []).append(value.low)
+                columns.setdefault(f"{ends}high", []).append(value.high)
+
         for name, share in whom:
-            gain = self._per_1000(self.units, share, 0.0)
-            treated = float(shares.sum() if share is None else share.sum())
-            line = {"whom": name, "treated": treated, "gain per 1,000": float(gain), "low": gain.low, "high": gain.high}
-            mine, other = self._per_1000(self.units, None, 0.0), gain
-            cost = mine_costs if share is None else float(share @ average)
-            if costs is not None:
-                line["cost per 1,000"] = 1000 * cost
-            if self.money is not None:
-                mine, other = self._per_1000(self.money, None, mine_costs), self._per_1000(self.money, share, cost)
-                line |= {"profit per 1,000": float(other), "profit low": other.low, "profit high": other.high}
-            over = self._estimate(float(mine) - float(other), mine.samples - other.samples)
-            line |= {"this plan better by": float(over), "better low": over.low, "better high": over.high}
-            for key, entry in line.items():
-                columns.setdefault(key, []).append(entry)
+            spent = self.cost_per_person if share is None else float(share @ average)
+            columns.setdefault("whom", []).append(name)
+            columns.setdefault("treated", []).append(float(shares.sum() if share is None else share.sum()))
+            add(f"{self.word}gain per 1,000", self._per_1000(self.units, share, 0.0), "")
+            if cost is not None:
+                columns.setdefault("cost per 1,000", []).append(1000 * spent)
+            if money is not None:
+                add(f"{self.word}profit per 1,000", self._per_1000(money, share, spent), "profit ")
+            add("this plan better by", self._better_by(share, spent), "better ")
+        return Table(columns, notes=[self._note()], library=library)
+
+    def _note(self) -> str:
         what = "gain" if self.money is None else "net profit"
-        return Table(
-            columns, notes=[f"{self.level:.0%} intervals; better by: paired difference in {what} per 1,000 people"]
-        )
+        if self.word:
+            return "predicted by the model; pass y and treatment of an experiment to measure it"
+        if self.replicates is None:
+            return f"better by: difference in {what} per 1,000 people"
+        return f"{self.replicates.interval:.0%} intervals; better by: paired difference in {what} per 1,000 people"
 
-    def _per_1000(self, source: PathGains, share: Floats | None, cost: float) -> Estimate:
-        """What a plan brings per 1,000 people; ``share`` of people are given each arm at random, None is this plan."""
+    def _brings(self, source: PathGains, share: Floats | None) -> tuple[float, Floats]:
+        """What a plan brings per person, with its replicates; ``share`` of people get each arm at random, None is this plan."""
         if share is None:
-            value, samples = float(source.gains[-1]), source.gain_samples[:, -1]
-        else:
-            value, samples = float(source.effects @ share), source.effect_samples @ share
-        return self._estimate(1000 * (value - cost), 1000 * (samples - cost))
+            return float(source.gains[-1]), source.gain_samples[:, -1]
+        return float(source.effects @ share), source.effect_samples @ share
 
-    def _estimate(self, value: float, samples: Floats) -> Estimate:
-        return Estimate(float(value), samples, self.level)
+    def _per_1000(self, source: PathGains, share: Floats | None, cost: float) -> float:
+        value, samples = self._brings(source, share)
+        return self._number(1000 * (value - cost), 1000 * (samples - cost))
 
+    def _better_by(self, share: Floats | None, cost: float) -> float:
+        """How much more this plan brings per 1,000 people, in money where there is a value."""
+        source, paid = (self.units, 0.0) if self.money is None else (self.money, self.cost_per_person - cost)
+        (mine, my_samples), (other, their_samples) = self._brings(source, None), self._brings(source, share)
+        return self._number(1000 * (mine - other - paid), 1000 * (my_samples - their_samples - paid))
 
-def predicted_comparison(
-    uplift: Floats,
-    arm: NDArray[np.uint8],
-    costs: Floats | None,
-    worth: float | Floats | None,
-    labels: list[Label],
-) -> Table:
-    n, k = uplift.shape
-    rows = np.flatnonzero(arm)
-    codes = arm[rows].astype(np.intp) - 1
-    shares = np.bincount(codes, minlength=k) / n
-    plans = [("nobody", np.zeros(k)), ("as many at random", shares)]
-    plans += [(f"everybody: {label}", np.eye(k)[j]) for j, label in enumerate(labels[1:])]
-    columns: dict[str, list[Any]] = {"whom": ["this plan", *(name for name, _ in plans)]}
-    columns["treated"] = [float(share.sum()) for share in (shares, *(share for _, share in plans))]
-
-    def both(name: str, matrix: Floats, scale: float) -> None:
-        """A column: the plan's total of a matrix, and every other plan's from its shares and the arms' means."""
-        means = matrix.mean(axis=0)
-        columns[name] = [
-            scale * float(matrix[rows, codes].sum()) / n,
-            *(scale * float(share @ means) for _, share in plans),
-        ]
-
-    both("predicted gain per 1,000", uplift, 1000.0)
-    if costs is not None:
-        both("cost per 1,000", costs, 1000.0)
-    if worth is not None:
-        money = uplift * np.reshape(worth, (-1, 1))
-        both("predicted profit per 1,000", money if costs is None else money - costs, 1000.0)
-    return Table(columns, notes=["predicted by the model; pass y and treatment of an experiment to measure it"])
+    def _number(self, value: float, samples: Floats) -> float:
+        return float(value) if self.replicates is None else self.replicates.estimate(float(value), samples)

@@ -1,22 +1,44 @@
-"""The path of upgrades from nobody treated to everybody, and what an experiment says it gains."""
+"""The path of upgrades from nobody treated to everybody, and where it leads."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._arrays import Floats, Ints
-from upturn._parallel import run_parallel
-from upturn._seeds import make_seed
-from upturn._target import Target
-from upturn.kernels.budget import bootstrap_path_gains, fill, path_gains, upgrades
+from upturn._arrays import Arms, Floats, Indices
+from upturn.kernels.budget import fill, upgrades
+from upturn.kernels.hashing import TIES, words
 from upturn.kernels.sorting import argsort_descending
-from upturn.metrics._estimate import check_replicates, rows_by_stratum
 
-_BLOCK = 25  # replicates of one kernel call
+
+@dataclass(frozen=True)
+class Assignment:
+    """The arm everybody is given, by number."""
+
+    arm: Arms
+
+    @cached_property
+    def treated(self) -> tuple[Indices, Indices]:
+        """The rows that are treated, and the column of the arm of each."""
+        rows = np.flatnonzero(self.arm)
+        return rows, self.arm[rows].astype(np.intp) - 1
+
+    def total(self, matrix: Floats, weight: Floats | None = None) -> float:
+        """The sum, over those treated, of their entry in the column of their arm."""
+        rows, columns = self.treated
+        entries = matrix[rows, columns]
+        return float(entries.sum() if weight is None else weight[rows] @ entries)
+
+    def shares(self, n_arms: int, weight: Floats | None = None) -> Floats:
+        """The share of people, or of their weight, that is given each treatment arm."""
+        rows, columns = self.treated
+        weights = None if weight is None else weight[rows]
+        everybody = float(len(self.arm) if weight is None else weight.sum())
+        return np.asarray(np.bincount(columns, weights, minlength=n_arms) / everybody)
 
 
 @dataclass(frozen=True)
@@ -27,8 +49,8 @@ class Path:
     """
 
     row: NDArray[np.uint32]
-    before: NDArray[np.uint8]
-    after: NDArray[np.uint8]
+    before: Arms
+    after: Arms
     slope: Floats
     cost: Floats
     benefit: Floats
@@ -49,11 +71,16 @@ class Path:
         fill(self.row, self.before, self.after, self.cost, stop, left, self.assignment(n, stop), taken)
         return Path(*(column[taken] for column in vars(self).values())), stop
 
-    def assignment(self, n: int, stop: int) -> NDArray[np.uint8]:
+    def assignment(self, n: int, stop: int) -> Arms:
         """The arm of every row after ``stop`` upgrades."""
         arm = np.zeros(n, dtype=np.uint8)
         arm[self.row[:stop]] = self.after[:stop]  # a row's later upgrades come later, and the last one stays
         return arm
+
+    def first_visits(self) -> NDArray[np.uint32]:
+        """The rows in the order in which they first appear."""
+        _, first = np.unique(self.row, return_index=True)
+        return self.row[np.sort(first)]
 
 
 def _rounded_up(budget: float) -> float:
@@ -61,8 +88,11 @@ def _rounded_up(budget: float) -> float:
     return budget + 1e-9 * max(abs(budget), 1e-300)
 
 
-def make_path(cost: Floats, benefit: Floats, floor: float, random_state: Any) -> Path:
-    """The path that gains most at every budget, of upgrades steeper than ``floor``; ties are in random order."""
+def make_path(cost: Floats, benefit: Floats, floor: float, seed: np.uint64) -> Path:
+    """The path that gains most at every budget, of upgrades steeper than ``floor``.
+
+    Ties are in the order of a word drawn for every row, a function of the seed and the row's number.
+    """
     size = cost.size
     row, before, after = np.empty(size, np.uint32), np.empty(size, np.uint8), np.empty(size, np.uint8)
     slope, extra_cost, extra_benefit = np.empty(size), np.empty(size), np.empty(size)
@@ -72,44 +102,7 @@ def make_path(cost: Floats, benefit: Floats, floor: float, random_state: Any) ->
         return Path(*(column[:0] for column in columns))
     order, last = argsort_descending(slope[:count])
     if not last.all():  # upgrades of one slope belong to different rows, so any order of them will do
-        tie = np.concatenate(([0], np.cumsum(last[:-1])))
-        order = order[np.lexsort((np.random.default_rng(make_seed(random_state)).random(count), tie))]
+        tie, word = np.concatenate(([0], np.cumsum(last[:-1]))), np.empty(len(cost), np.uint64)
+        words(seed, TIES, np.uint64(0), word)
+        order = order[np.lexsort((word[row[order]], tie))]
     return Path(*(column[order] for column in columns))
-
-
-@dataclass(frozen=True)
-class PathGains:
-    """Gains per person at some stops of a path, and average effects of the arms, with their bootstrap replicates."""
-
-    gains: Floats
-    effects: Floats
-    gain_samples: Floats
-    effect_samples: Floats
-
-
-def measure(
-    path: Path,
-    stops: Ints,
-    target: Target,
-    y: Floats,
-    *,
-    n_bootstrap: int,
-    random_state: Any,
-    n_jobs: int | None,
-) -> PathGains:
-    """What an experiment on the same rows says a path gains; ``y`` may be the outcome in money."""
-    weight = np.empty(0) if target.weight is None else target.weight
-    columns = (path.row, path.before, path.after, np.ascontiguousarray(stops, dtype=np.int64), target.arm, y, weight)
-    gains, effects = np.empty(len(stops)), np.empty(target.n_arms)
-    path_gains(*columns, gains, effects)
-    draws = rows_by_stratum(target.arm, target.n_arms + 1, target.weight)
-    check_replicates(n_bootstrap)
-    gain_samples, effect_samples = np.empty((n_bootstrap, len(stops))), np.empty((n_bootstrap, target.n_arms))
-    seed = make_seed(random_state)
-
-    def block(first: int) -> None:
-        part = slice(first, first + _BLOCK)
-        bootstrap_path_gains(seed, first, *draws, *columns, gain_samples[part], effect_samples[part])
-
-    run_parallel(block, range(0, n_bootstrap, _BLOCK), n_jobs=n_jobs)
-    return PathGains(gains, effects, gain_samples, effect_samples)

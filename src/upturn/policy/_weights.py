@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from upturn._arrays import Floats
+from upturn._arrays import Arms, Floats
 from upturn._encode import LinearEncoder
 from upturn._experiment import Experiment
 from upturn._nuisance import PropensitySpec, clip_chances, crossfit_propensity, fit_propensity, make_folds
+from upturn._parameters import FLAG, check
+from upturn._propensity import shares_of
+from upturn._results import Table, library_of
 from upturn._seeds import make_seed
-from upturn._table import read_table
-from upturn._target import Label, read_target
-from upturn.metrics import Table
+from upturn._target import Label, Target
+from upturn.policy._gate import read_study
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,7 +49,7 @@ class Overlap:
 
     propensity: Floats
     weights: Floats
-    arm: NDArray[np.uint8]
+    arm: Arms
     labels: list[Label]
     auc: float
     n_clipped: int
@@ -56,7 +57,7 @@ class Overlap:
     balance: Table
 
     def to_frame(self) -> Any:
-        """The table of arms as a pandas data frame."""
+        """The table of arms as a frame of the library X came in."""
         return self.arms.to_frame()
 
     def __repr__(self) -> str:
@@ -121,9 +122,9 @@ def overlap(
     >>> found.weights
     array([2., 2., 2., 2., 2., 2.])
     """
-    matrix, schema = read_table(X)
-    target = read_target(np.zeros(len(matrix)), treatment, sample_weight, control=control)
-    data = Experiment(matrix, schema, target)
+    check("stabilize", stabilize, FLAG)
+    data = read_study(X, treatment, sample_weight, control)
+    matrix, target = data.X, data.target
     if cv is None:
         chance = fit_propensity(propensity, data).predict(matrix)
     else:
@@ -135,9 +136,8 @@ def overlap(
             f"the probability of the arm it was in is 0 for {int((own <= 0).sum()):,} row(s), the first at row {int((own <= 0).argmax())}, whose "
             "weight would be infinite: clip probabilities, as in clip=0.01, or use a smoother estimator"
         )
-    sizes = np.bincount(target.arm, weights=target.weight, minlength=target.n_arms + 1)
-    share = sizes / sizes.sum() if stabilize else np.ones(target.n_arms + 1)
-    weights = data.weights * share[target.arm] / own
+    share = shares_of(target.arm, target.weight, target.n_arms) if stabilize else np.ones(target.n_arms + 1)
+    weights, library = data.weights * share[target.arm] / own, library_of(X, treatment)
     return Overlap(
         propensity=chance,
         weights=weights,
@@ -145,8 +145,8 @@ def overlap(
         labels=target.labels,
         auc=_auc(chance, target.arm),
         n_clipped=n_clipped,
-        arms=_arms_table(chance, weights, target.arm, target.labels),
-        balance=_balance(data, weights),
+        arms=_arms_table(chance, weights, target, library),
+        balance=_balance(data, weights, library),
     )
 
 
@@ -202,14 +202,14 @@ def iptw_weights(
     return found.weights
 
 
-def _auc(chance: Floats, arm: NDArray[np.uint8]) -> float:
+def _auc(chance: Floats, arm: Arms) -> float:
     return float(roc_auc_score(arm > 0, 1.0 - chance[:, 0]))
 
 
-def _arms_table(chance: Floats, weights: Floats, arm: NDArray[np.uint8], labels: list[Label]) -> Table:
+def _arms_table(chance: Floats, weights: Floats, target: Target, library: str | None) -> Table:
     columns: dict[str, list[Any]] = {}
-    for code, label in enumerate(labels):
-        mine = arm == code
+    for code, label in enumerate(target.labels):
+        mine = target.arm == code
         w = weights[mine]
         line = {
             "arm": str(label),
@@ -222,10 +222,10 @@ def _arms_table(chance: Floats, weights: Floats, arm: NDArray[np.uint8], labels:
         }
         for key, value in line.items():
             columns.setdefault(key, []).append(value)
-    return Table(columns)
+    return Table(columns, library=library)
 
 
-def _balance(data: Experiment, weights: Floats) -> Table:
+def _balance(data: Experiment, weights: Floats, library: str | None) -> Table:
     encoder = LinearEncoder.fit(data.X, data.schema, standardize=False)
     features = encoder.transform(data.X)
     columns: dict[str, Any] = {
@@ -233,10 +233,10 @@ def _balance(data: Experiment, weights: Floats) -> Table:
         "before": _differences(features, data.weights, data.arm, data.n_arms),
         "after": _differences(features, weights, data.arm, data.n_arms),
     }
-    return Table(columns)
+    return Table(columns, library=library)
 
 
-def _differences(features: Floats, weights: Floats, arm: NDArray[np.uint8], n_arms: int) -> Floats:
+def _differences(features: Floats, weights: Floats, arm: Arms, n_arms: int) -> Floats:
     """Of the arms' standardised differences of means from control, the largest per column, with its sign.
 
     The unit is the unweighted standard deviation, averaged over the two arms, before and after weighting alike.
