@@ -66,3 +66,11 @@ def test_imports_point_down(path):
 
 def test_imports_are_seen():
     assert imported_rooms(PACKAGE / "metrics" / "_ranked.py") >= {"kernels", "_target"}
+
+
+def test_tests_mirror_the_rooms():
+    """A folder of tests is named as the room it tests; what many rooms rest on is in core, slow twins are in naive."""
+    rooms = {room.lstrip("_") for room in LEVEL}
+    for path in Path(__file__).parent.rglob("test_*.py"):
+        folder = path.relative_to(Path(__file__).parent).parts[0]
+        assert folder == path.name or folder == "core" or folder in rooms, f"{folder} is no room of the package"

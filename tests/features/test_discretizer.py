@@ -16,8 +16,8 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
-import naive_umodl as naive
 import upturn
+from naive import umodl as naive
 from upturn.features import FilterSelector, UMODLDiscretizer, UMODLSelector
 from upturn.meta import ClassTransformation, TLearner
 from upturn.model_selection import UpliftKFold

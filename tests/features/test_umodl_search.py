@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import naive_umodl as naive
+from naive import umodl as naive
 from upturn.features import _search
 from upturn.features._cells import Cells, two_classes
 from upturn.features._cost import group_prior, interval_prior, log_factorials, part_costs

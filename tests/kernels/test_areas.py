@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-import naive
-import naive_metrics
+from naive import auuc as naive
+from naive import metrics as naive_metrics
 from strategies import experiments
 from upturn.kernels import areas, ranking, resampling, walking
 from upturn.kernels._jit import f8, kernel

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from naive_policy import plan_gain
+from naive.policy import plan_gain
 from upturn.kernels.additive import add_trees
 from upturn.kernels.budget import path_gains, upgrades
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-import naive_trees as naive
+from naive import trees as naive
 from upturn.kernels import growing
 from upturn.kernels._jit import F8_out, f8, i8, inner, kernel, u8, void
 from upturn.kernels.criteria import CRITERIA, CTS, EUCLIDEAN, RULES, Criterion, Rules, choose_gain, divergence

@@ -238,7 +238,7 @@ def test_stochastic_gradient_is_unbiased():
                     total_w, total_b, count = total_w + w0 - point[0, :2], total_b + b0 - point[0, 2:], count + 1
     t = X @ w0
     active = cost * (1.0 - z * (t - b0[:, None]) > 0)
-    from naive_svm import energy_sum
+    from naive.svm import energy_sum
 
     _, slope = energy_sum(t, np.arange(5) < 3, np.ones(5), term[0])
     np.testing.assert_allclose(total_w / count, w0 - X.T @ (z * active.sum(axis=0)) + term[1] * X.T @ slope, atol=1e-12)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from naive_svm import energy_sum, pair_sum
+from naive.svm import energy_sum, pair_sum
 from upturn.kernels.pairwise import energy_field, pair_hinge, pair_windows
 
 # Quarters, so that differences of exactly 1 (a pair on its margin) and ties are frequent and exact.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import naive_metrics
+from naive import metrics as naive_metrics
 from upturn.kernels.robust import robust_values
 
 

@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 from upturn.meta import DRLearner, RLearner, SLearner, TLearner, XLearner
-from upturn.metrics import auuc
-from upturn.policy import UpliftCalibrator, calibration_table
+from upturn.metrics import auuc, calibration_table
+from upturn.policy import UpliftCalibrator
 
 
 def simulate(n, seed, confounding, constant=False):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from naive_policy import budget_program, plan_gain
+from naive.policy import budget_program, plan_gain
 from upturn.metrics import Estimate, uplift_curve
 from upturn.policy import four_groups, gain_curve, overlap, target
 from upturn.policy._path import make_path

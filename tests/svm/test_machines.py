@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 import upturn as up
-from naive_svm import energy_sum
+from naive.svm import energy_sum
 from upturn.kernels.hashing import LANDMARKS, words
 from upturn.metrics import auuc
 from upturn.svm import (

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from naive_svm import KINDS, dual, energy_sum, margin_problem, pair_sum, primal
+from naive.svm import KINDS, dual, energy_sum, margin_problem, pair_sum, primal
 from upturn.datasets import simulate_customers
 from upturn.svm import DifferentialSVM, _band, _batch, _bundle, _energy, _interior, _newton, _pairwise, _smooth
 from upturn.svm._energy import EnergyTerm, signed_weights

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import naive_trees as naive
+from naive import trees as naive
 from upturn.trees import UpliftTree
 from upturn.trees._base import TreeModel
 from upturn.trees._bins import Bins

@@ -11,8 +11,8 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-import naive_metrics
 import upturn as up
+from naive import metrics as naive_metrics
 from upturn import metrics
 from upturn.meta import ClassTransformation
 from upturn.model_selection import (

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
-import naive_boosting
 import upturn as up
+from naive import boosting as naive_boosting
 from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.boosting._coefficients import bound_factor, coefficients
 from upturn.meta import ClassTransformation, TreatedOnly

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-import naive
-import naive_metrics
 import upturn as up
+from naive import auuc as naive
+from naive import metrics as naive_metrics
 from strategies import experiments
 from upturn import metrics
 from upturn.metrics import Estimate

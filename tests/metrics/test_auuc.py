@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import naive
 import upturn as up
+from naive import auuc as naive
 from strategies import experiments
 from upturn.metrics import Estimate, auuc, uplift_curve
 

@@ -1,4 +1,4 @@
-"""Naive twins of the fast code: the definition, written down as slowly and plainly as possible."""
+"""Twins of the areas under lift and gain curves."""
 
 from __future__ import annotations
 

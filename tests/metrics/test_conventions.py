@@ -8,7 +8,7 @@ import pytest
 
 from upturn import metrics
 
-CASES = json.loads(Path(__file__).with_name("golden").joinpath("metrics.json").read_text())["cases"]
+CASES = json.loads((Path(__file__).parent.parent / "golden" / "metrics.json").read_text())["cases"]
 CLOSE = {"abs": 1e-9, "rel": 1e-9}
 CALLS = {
     ("sklift", "auuc"): lambda *a: metrics.auuc(*a, convention="sklift"),
