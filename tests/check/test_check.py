@@ -9,6 +9,7 @@ import pytest
 
 from upturn import pack
 from upturn._check import CheckReport, check
+from upturn._check._trial import Pair, Trial
 
 pd = pytest.importorskip("pandas", reason="mixed tables need the extra [data]")
 
@@ -232,6 +233,24 @@ def test_the_same_seed_gives_the_same_report():
     assert len(seen) > 1
 
 
+def test_halves_and_samples_are_drawn_for_rows_by_their_number():
+    X, y, treatment = experiment(3000)
+    trial = Trial.read(X, y, treatment, None, None, 0)
+    pair = trial.pairs[0]
+    half = trial.half(pair, 0)
+    for group in (pair.treated, ~pair.treated):
+        assert half[group].sum() == group.sum() // 2
+    assert 0.4 < np.mean(half == trial.half(pair, 1)) < 0.6  # another purpose, another half
+    few = trial.thinned(pair, 1000, 0)
+    assert len(few.rows) == 1000
+    assert (np.diff(few.rows) > 0).all()
+    np.testing.assert_array_equal(few.treated, treatment[few.rows] == 1)
+    assert abs(np.mean(half[few.rows]) - 0.5) < 0.05  # who is kept says nothing about the half
+    longer = Trial.read(*experiment(5000), None, None, 0)
+    fewer = longer.thinned(Pair(1, pair.rows, pair.treated), 1000, 0)
+    np.testing.assert_array_equal(fewer.rows, few.rows)  # nothing depends on how many rows there are
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("n", [2, 3, 4, 6, 19])
 def test_too_few_rows_are_not_called_sound(n):
@@ -278,9 +297,9 @@ def test_small_and_odd_experiments_do_not_fail():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda X, y, t: check(X, y, t, level=0), "level is 0"),
+        (lambda X, y, t: check(X, y, t, alpha=0), "alpha=0: expected a probability"),
         (lambda X, y, t: check(X, np.full(len(y), np.nan), t), "missing in every row"),
-        (lambda X, y, t: check(X[:-1], y, t), "X has 1999 rows and y has 2000"),
+        (lambda X, y, t: check(X[:-1], y, t), "X has 1999, y has 2000"),
         (lambda X, y, t: check(X, y, t, expected=[0.5, 0.3, 0.2]), "one positive share for each of the arms"),
         (lambda X, y, t: check(X, y, t, expected={0: 0.5, "mail": 0.5}), "names the arms"),
         (lambda X, y, t: check(X, pack(y, t), t), "do not pass them a second time"),

@@ -9,14 +9,13 @@ import numpy as np
 
 from upturn._arrays import Floats
 from upturn._check import _statistics as statistics
-from upturn._check._experiment import Experiment
 from upturn._check._models import heterogeneity, tell_apart
 from upturn._check._report import ArmRow, CheckReport, FeatureRow, Finding, p_text
-from upturn._columns import read_outcome
+from upturn._check._trial import Trial
+from upturn._parameters import check as check_option
+from upturn._parameters import number
 from upturn._results import library_of
-from upturn._seeds import make_seed
-from upturn._table import read_table
-from upturn._target import Label, is_packed, read_target, unpack
+from upturn._target import Label, Target
 
 _FEWEST = 10  # outcomes an arm must have for the checks to mean anything
 
@@ -29,13 +28,13 @@ def check(
     sample_weight: Any = None,
     control: Label | None = None,
     expected: Mapping[Label, float] | Sequence[float] | None = None,
-    level: float = 0.05,
+    alpha: float = 0.05,
     random_state: Any = 0,
 ) -> CheckReport:
     """Is this experiment sound? Run it before any model.
 
-    Five checks can raise a warning. Each may do so by chance in at most ``level / 5`` of sound experiments, so all
-    together in at most ``level`` of them:
+    Five checks can raise a warning. Each may do so by chance in at most ``alpha / 5`` of sound experiments, so all
+    together in at most ``alpha`` of them:
 
     - **arm sizes**: do they fit the intended shares (sample-ratio mismatch)?
     - **balance**: do the arms agree in every feature? Rank test for numbers, exact test for levels, corrected for the
@@ -63,7 +62,7 @@ def check(
     expected : mapping from label to share, or sequence of shares (control first, then sorted), optional
         The shares that were intended. When not given, equal shares are presumed if all shares found are within a
         tenth of equal; otherwise arm sizes are not judged.
-    level : float
+    alpha : float
         Bound on the chance that a sound experiment gets a warning.
     random_state : int
         Splits the rows for the classifier and for heterogeneity.
@@ -89,47 +88,34 @@ def check(
     >>> upturn.check(biased.X, biased.y, biased.treatment).warnings
     ('balance', 'classifier')
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level!r}; expected a probability, such as 0.05.")
-    outcome = read_outcome(y["y"] if is_packed(y) else y, missing=True)
-    observed = ~np.isnan(outcome)
-    if not observed.any():
-        raise ValueError("y is missing in every row: there is no outcome to judge an experiment by.")
-    filled = np.where(observed, outcome, 0.0)
-    if is_packed(y):
-        _, packed_treatment, packed_weight = unpack(y)
-        if treatment is not None or (packed_weight is not None and sample_weight is not None):
-            raise ValueError("y is packed and holds treatment and weights: do not pass them a second time.")
-        treatment, sample_weight = packed_treatment, packed_weight if sample_weight is None else sample_weight
-    target = read_target(filled, treatment, sample_weight, control=control)
-    matrix, schema = read_table(X)
-    if len(matrix) != len(filled):
-        raise ValueError(f"X has {len(matrix)} rows and y has {len(filled)}: they must describe the same rows.")
-    weight = np.ones(len(filled)) if target.weight is None else target.weight
-    seed = int(make_seed(random_state)) % 2**31
-    data = Experiment(matrix, schema, filled, observed, target.arm, weight, target.labels, seed)
-    limit = level / 5
-    features = _feature_rows(data)
+    check_option("alpha", alpha, number(above=0, below=1).named("a probability, such as 0.05"))
+    trial = Trial.read(X, y, treatment, sample_weight, control, random_state)
+    limit = alpha / 5
+    features = _feature_rows(trial)
     findings = [
-        _arm_sizes(data, expected, limit),
-        _balance(data, features, limit),
-        tell_apart(data, limit),
-        _missing_features(data, features, limit),
-        _missing_outcomes(data, limit),
+        _arm_sizes(trial.data.target, expected, limit),
+        _balance(features, limit),
+        tell_apart(trial, limit),
+        _missing_features(features, limit),
+        _missing_outcomes(trial, limit),
     ]
-    findings = [*_rows(data), *findings]
-    findings.append(heterogeneity(data, sound=all(finding.status != "warning" for finding in findings)))
+    findings = [*_rows(trial), *findings]
+    findings.append(heterogeneity(trial, sound=all(finding.status != "warning" for finding in findings)))
     order = sorted(features, key=lambda row: -abs(row.difference))
-    return CheckReport(len(filled), len(schema.names), tuple(findings), _arm_rows(data), tuple(order), library_of(X))
+    data = trial.data
+    return CheckReport(
+        len(data), data.schema.n_features, tuple(findings), _arm_rows(trial), tuple(order), library_of(X)
+    )
 
 
 # ------------------------------------------------------------------------------------------------ arms and effects
 
 
-def _rows(data: Experiment) -> list[Finding]:
+def _rows(trial: Trial) -> list[Finding]:
     """A warning where an arm has too few outcomes for any check to see anything; nothing otherwise."""
-    counts = np.bincount(data.arm[data.observed & (data.weight > 0)], minlength=len(data.labels))
-    few = [f"{label} has {count}" for label, count in zip(data.labels, counts, strict=True) if count < _FEWEST]
+    target = trial.data.target
+    counts = np.bincount(target.arm[trial.observed & (trial.weights > 0)], minlength=target.n_arms + 1)
+    few = [f"{label} has {count}" for label, count in zip(target.labels, counts, strict=True) if count < _FEWEST]
     if not few:
         return []
     seen = f"too few rows with an outcome: {', '.join(few)}"
@@ -140,17 +126,17 @@ def _rows(data: Experiment) -> list[Finding]:
     return [Finding("rows", "warning", None, None, seen, advice)]
 
 
-def _arm_rows(data: Experiment) -> tuple[ArmRow, ...]:
-    rows = []
-    for k, label in enumerate(data.labels):
-        here = data.arm == k
-        seen = here & data.observed
-        w = data.weight[seen]
-        mean = float(w @ data.y[seen] / w.sum()) if w.sum() > 0 else float("nan")
+def _arm_rows(trial: Trial) -> tuple[ArmRow, ...]:
+    target, weights, rows = trial.data.target, trial.weights, []
+    for k, label in enumerate(target.labels):
+        here = target.arm == k
+        seen = here & trial.observed
+        w = weights[seen]
+        mean = float(w @ target.y[seen] / w.sum()) if w.sum() > 0 else float("nan")
         effect = None
         if k:
-            pair = data.observed & (here | (data.arm == 0))
-            effect = statistics.mean_difference(data.y[pair], here[pair], data.weight[pair])
+            pair = trial.observed & (here | (target.arm == 0))
+            effect = statistics.mean_difference(target.y[pair], here[pair], weights[pair])
         rows.append(
             ArmRow(
                 label,
@@ -164,28 +150,25 @@ def _arm_rows(data: Experiment) -> tuple[ArmRow, ...]:
     return tuple(rows)
 
 
-def _intended(data: Experiment, expected: Mapping[Label, float] | Sequence[float] | None) -> Floats | None:
-    counts = np.bincount(data.arm, minlength=len(data.labels))
+def _intended(target: Target, expected: Mapping[Label, float] | Sequence[float] | None) -> Floats | None:
+    counts, labels = target.sizes, target.labels
     if expected is None:
         equal = 1 / len(counts)
         return np.full(len(counts), equal) if np.abs(counts / counts.sum() - equal).max() <= 0.1 * equal else None
     if isinstance(expected, Mapping):
-        if set(expected) != set(data.labels):
-            raise ValueError(f"expected names the arms {list(expected)}, but the treatment has {data.labels}.")
-        shares = np.array([expected[label] for label in data.labels], dtype=np.float64)
+        if set(expected) != set(labels):
+            raise ValueError(f"expected names the arms {list(expected)}, but the treatment has {labels}")
+        shares = np.array([expected[label] for label in labels], dtype=np.float64)
     else:
         shares = np.asarray(expected, dtype=np.float64)
     if shares.shape != (len(counts),) or not (shares > 0).all() or not np.isfinite(shares).all():
-        raise ValueError(
-            f"expected is {expected!r}; there should be one positive share for each of the arms {data.labels}."
-        )
+        raise ValueError(f"expected is {expected!r}; there should be one positive share for each of the arms {labels}")
     normal: Floats = shares / shares.sum()
     return normal
 
 
-def _arm_sizes(data: Experiment, expected: Mapping[Label, float] | Sequence[float] | None, limit: float) -> Finding:
-    shares = _intended(data, expected)
-    counts = np.bincount(data.arm, minlength=len(data.labels))
+def _arm_sizes(target: Target, expected: Mapping[Label, float] | Sequence[float] | None, limit: float) -> Finding:
+    shares, counts = _intended(target, expected), target.sizes
     if shares is None:
         return Finding(
             "arm sizes",
@@ -216,9 +199,8 @@ def _arm_sizes(data: Experiment, expected: Mapping[Label, float] | Sequence[floa
 # ------------------------------------------------------------------------------------------------ features
 
 
-def _feature_rows(data: Experiment) -> list[FeatureRow]:
-    rows = []
-    pairs = data.pairs
+def _feature_rows(trial: Trial) -> list[FeatureRow]:
+    data, weights, pairs, rows = trial.data, trial.weights, trial.pairs, []
     for j, name in enumerate(data.schema.names):
         column, levels = data.X[:, j], data.schema.levels[j]
         gone = np.isnan(column)
@@ -236,7 +218,7 @@ def _feature_rows(data: Experiment) -> list[FeatureRow]:
             for values, p in parts:
                 comparisons += 1
                 pvalue = min(pvalue, p)
-                size = statistics.standardised_difference(values, arm, data.weight[known]) if len(values) else 0.0
+                size = statistics.standardised_difference(values, arm, weights[known]) if len(values) else 0.0
                 difference = size if abs(size) > abs(difference) else difference
         rows.append(
             FeatureRow(
@@ -246,7 +228,7 @@ def _feature_rows(data: Experiment) -> list[FeatureRow]:
     return rows
 
 
-def _balance(data: Experiment, features: list[FeatureRow], limit: float) -> Finding:
+def _balance(features: list[FeatureRow], limit: float) -> Finding:
     pvalue = min(1.0, min(row.pvalue for row in features) * len(features))
     widest = max(features, key=lambda row: abs(row.difference))
     seen = f"largest difference {abs(widest.difference):.3f} sd ({widest.feature}), {p_text(pvalue)}"
@@ -267,7 +249,7 @@ def _balance(data: Experiment, features: list[FeatureRow], limit: float) -> Find
     )
 
 
-def _missing_features(data: Experiment, features: list[FeatureRow], limit: float) -> Finding:
+def _missing_features(features: list[FeatureRow], limit: float) -> Finding:
     affected = [row for row in features if row.missing > 0]
     if not affected:
         return Finding("missing features", "ok", None, limit, "none is missing")
@@ -288,12 +270,12 @@ def _missing_features(data: Experiment, features: list[FeatureRow], limit: float
     )
 
 
-def _missing_outcomes(data: Experiment, limit: float) -> Finding:
-    gone = ~data.observed
+def _missing_outcomes(trial: Trial, limit: float) -> Finding:
+    gone, target = ~trial.observed, trial.data.target
     if not gone.any():
         return Finding("missing outcomes", "ok", None, limit, "none is missing")
-    pvalue = min(1.0, len(data.pairs) * min(statistics.flag_pvalue(gone[rows], t) for _, rows, t in data.pairs))
-    shares = [f"{data.labels[k]} {gone[data.arm == k].mean():.1%}" for k in range(len(data.labels))]
+    pvalue = min(1.0, len(trial.pairs) * min(statistics.flag_pvalue(gone[rows], t) for _, rows, t in trial.pairs))
+    shares = [f"{label} {gone[target.arm == k].mean():.1%}" for k, label in enumerate(target.labels)]
     seen = f"missing: {', '.join(shares)}, {p_text(pvalue)}"
     if pvalue >= limit:
         return Finding(

@@ -4,46 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from upturn._arrays import Bools, Floats, Indices
+from upturn._arrays import Bools, Floats
 from upturn._check import _statistics as statistics
-from upturn._check._experiment import Experiment
 from upturn._check._report import Finding, p_text
+from upturn._check._trial import Pair, Trial
 from upturn._encode import LinearEncoder
+from upturn._experiment import Experiment
 
 MOST_ROWS = 100_000  # of an arm and control that the models see
 LEAST_ROWS = 50  # in every arm; with fewer no model is fitted
+_CLASSIFIER, _HETEROGENEITY = 0, 1  # what rows are drawn for
 _POWER = 2.8016  # z(.975) + z(.8): a two-sided test at 5% finds a true value of 2.8 standard errors with 80% power
 
 
-def _halves(rng: np.random.Generator, treated: Bools) -> Bools:
-    """Return a random half of the rows, half of either group in it."""
-    half = np.zeros(len(treated), dtype=bool)
-    for group in (treated, ~treated):
-        rows = rng.permutation(np.flatnonzero(group))
-        half[rows[: len(rows) // 2]] = True
-    return half
-
-
-def _thinned(rng: np.random.Generator, rows: Indices, treated: Bools) -> tuple[Indices, Bools]:
-    if len(rows) <= MOST_ROWS:
-        return rows, treated
-    keep = np.sort(rng.permutation(len(rows))[:MOST_ROWS])
-    return rows[keep], treated[keep]
-
-
-def tell_apart(data: Experiment, limit: float) -> Finding:
+def tell_apart(trial: Trial, limit: float) -> Finding:
     """Fit on one half, test on the other, both ways: each of the two p-values is valid, twice the smaller one too."""
-    if min(np.bincount(data.arm, minlength=len(data.labels))) < LEAST_ROWS:
+    if trial.data.target.sizes.min() < LEAST_ROWS:
         return Finding("classifier", "skipped", None, limit, f"fewer than {LEAST_ROWS} rows in an arm")
     from threadpoolctl import threadpool_limits
 
     pvalues, areas = [], []
-    for k, all_rows, all_treated in data.pairs:
-        rng = np.random.default_rng([data.seed, 1, k])
-        rows, treated = _thinned(rng, all_rows, all_treated)
-        half = _halves(rng, treated)
+    for whole in trial.pairs:
+        pair = trial.thinned(whole, MOST_ROWS, _CLASSIFIER)
+        half = trial.half(pair, _CLASSIFIER)
         with threadpool_limits(limits=1):  # trees this small are slower on several threads
-            sides = [_area(data, rows, treated, fit) for fit in (half, ~half)]
+            sides = [_area(trial.data, pair, fit) for fit in (half, ~half)]
         areas.append(float(np.mean([area for area, _ in sides])))
         pvalues.append(min(1.0, 2 * min(p for _, p in sides)))
     pvalue = min(1.0, len(pvalues) * min(pvalues))
@@ -61,10 +46,11 @@ def tell_apart(data: Experiment, limit: float) -> Finding:
     )
 
 
-def _area(data: Experiment, rows: Indices, treated: Bools, fit: Bools) -> tuple[float, float]:
+def _area(data: Experiment, pair: Pair, fit: Bools) -> tuple[float, float]:
     """Return area and p-value, on the rows not in ``fit``, of a model of who is treated made with those in it."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
+    _, rows, treated = pair
     known = np.flatnonzero(~np.isnan(data.X[rows[fit]]).all(axis=0))  # the model cannot take a column without values
     if not len(known):
         return 0.5, 1.0
@@ -82,26 +68,26 @@ def _area(data: Experiment, rows: Indices, treated: Bools, fit: Bools) -> tuple[
     return statistics.auc_test(score, treated[~fit])
 
 
-def heterogeneity(data: Experiment, sound: bool) -> Finding:
+def heterogeneity(trial: Trial, sound: bool) -> Finding:
     """Fit two ridge regressions on one half and test their difference on the other, both ways, arm by arm."""
-    parts = []
-    for k, all_rows, all_treated in data.pairs:
-        rng = np.random.default_rng([data.seed, 2, k])
-        seen = data.observed[all_rows]
-        with_outcome, given = all_rows[seen], all_treated[seen]
-        effect = statistics.mean_difference(data.y[with_outcome], given, np.ones(len(given)))
-        rows, treated = _thinned(rng, with_outcome, given)
+    data, parts = trial.data, []
+    for k, rows, given in trial.pairs:
+        seen = trial.observed[rows]
+        whole = Pair(k, rows[seen], given[seen])
+        effect = statistics.mean_difference(data.y[whole.rows], whole.treated, np.ones(len(whole.rows)))
+        pair = trial.thinned(whole, MOST_ROWS, _HETEROGENEITY)
+        treated = pair.treated
         if min(treated.sum(), (~treated).sum()) < LEAST_ROWS:
-            parts.append((1.0, effect, len(given)))
+            parts.append((1.0, effect, len(whole.rows)))
             continue
-        X, y, half = data.X[rows], data.y[rows], _halves(rng, treated)
+        X, y, half = data.X[pair.rows], data.y[pair.rows], trial.half(pair, _HETEROGENEITY)
         Z = LinearEncoder.fit(X, data.schema).transform(X)
         pvalues = []
         for fit in (half, ~half):
             models = [_ridge(Z[fit & group], y[fit & group]) for group in (~treated, treated)]
             base, gain = [m[0] + Z[~fit] @ m[1] for m in models]
             pvalues.append(statistics.calibration_test(y[~fit], treated[~fit], base, gain - base))
-        parts.append((min(1.0, 2 * min(pvalues)), effect, len(given)))
+        parts.append((min(1.0, 2 * min(pvalues)), effect, len(whole.rows)))
     pvalue = min(1.0, len(parts) * min(p for p, _, _ in parts))
     _, effect, n = min(parts, key=lambda part: part[0])
     # two halves of the people have effects with twice the variance each, so their difference has 2 se

@@ -93,7 +93,7 @@ class Effect:
     high: float
 
 
-def mean_difference(y: Floats, treated: Bools, weight: Floats, confidence: float = 0.95) -> Effect:
+def mean_difference(y: Floats, treated: Bools, weight: Floats, interval: float = 0.95) -> Effect:
     """Return the difference of (weighted) means with Welch's interval."""
     value, square, parts = 0.0, 0.0, []
     for group, sign in ((treated, 1.0), (~treated, -1.0)):
@@ -109,7 +109,7 @@ def mean_difference(y: Floats, treated: Bools, weight: Floats, confidence: float
         parts.append((variance / effective) ** 2 / (effective - 1))
     se = float(np.sqrt(square))
     freedom = square**2 / sum(parts) if sum(parts) > 0 else np.inf
-    half = float(stats.t.ppf(0.5 + confidence / 2, freedom)) * se
+    half = float(stats.t.ppf(0.5 + interval / 2, freedom)) * se
     return Effect(value, se, value - half, value + half)
 
 

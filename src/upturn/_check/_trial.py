@@ -1,0 +1,87 @@
+"""The experiment that `upturn.check` looks at: its gate, its arms two by two, and random halves of its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from upturn._arrays import Bools, Floats, Indices
+from upturn._columns import read_outcome
+from upturn._experiment import Experiment
+from upturn._seeds import make_seed
+from upturn._table import read_table
+from upturn._target import Label, is_packed, read_target, unpack
+from upturn.kernels.hashing import HALVES, words
+
+
+class Pair(NamedTuple):
+    """One arm beside control: the arm's number, the rows of both, and which of these are the arm's."""
+
+    code: int
+    rows: Indices
+    treated: Bools
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An experiment with its unknown outcomes. Rows without one stay: they were assigned too; theirs is 0 in ``data``."""
+
+    data: Experiment
+    observed: Bools
+    seed: np.uint64
+
+    @classmethod
+    def read(
+        cls, X: Any, y: Any, treatment: Any, sample_weight: Any, control: Label | None, random_state: Any
+    ) -> Trial:
+        """Gate an experiment whose outcome may be missing."""
+        if is_packed(y):
+            y, packed_treatment, packed_weight = unpack(y)
+            if treatment is not None or (packed_weight is not None and sample_weight is not None):
+                raise ValueError("y is packed and holds treatment and weights: do not pass them a second time")
+            treatment, sample_weight = packed_treatment, packed_weight if sample_weight is None else sample_weight
+        outcome = read_outcome(y, missing=True)
+        observed = ~np.isnan(outcome)
+        if not observed.any():
+            raise ValueError("y is missing in every row: there is no outcome to judge an experiment by")
+        target = read_target(np.where(observed, outcome, 0.0), treatment, sample_weight, control=control)
+        matrix, schema = read_table(X)
+        return cls(Experiment(matrix, schema, target), observed, make_seed(random_state))
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """Every treatment arm beside control."""
+        arm, found = self.data.arm, []
+        for k in range(1, self.data.n_arms + 1):
+            rows = self.data.target.pair(k)
+            found.append(Pair(k, rows, arm[rows] == k))
+        return found
+
+    @cached_property
+    def weights(self) -> Floats:
+        """The weights, ones when there are none."""
+        return self.data.weights
+
+    def thinned(self, pair: Pair, most: int, purpose: int) -> Pair:
+        """A random part of a pair, of no more rows than ``most``, in their order."""
+        if len(pair.rows) <= most:
+            return pair
+        keep = np.sort(np.argsort(self._words(pair, 2 * purpose), kind="stable")[:most])
+        return Pair(pair.code, pair.rows[keep], pair.treated[keep])
+
+    def half(self, pair: Pair, purpose: int) -> Bools:
+        """A random half of the rows of a pair, half of either group in it."""
+        word, half = self._words(pair, 2 * purpose + 1), np.zeros(len(pair.rows), dtype=bool)
+        for group in (pair.treated, ~pair.treated):
+            mine = np.flatnonzero(group)
+            half[mine[np.argsort(word[mine], kind="stable")][: len(mine) // 2]] = True
+        return half
+
+    def _words(self, pair: Pair, purpose: int) -> Any:
+        """A word for every row of a pair: a function of the seed, the arm, the purpose and the row's number."""
+        word = np.empty(len(self.data), np.uint64)
+        words(self.seed, HALVES, np.uint64(pair.code * 4 + purpose), word)
+        return word[pair.rows]
