@@ -107,11 +107,15 @@ class Layout:
         return np.where(self.n_levels[self.source] < 0, -1, np.arange(self.width) - self.first[self.source])
 
 
+def row_blocks(n: int, width: int) -> Iterator[slice]:
+    """Blocks of rows of a matrix, of a size that depends on its shape alone; at least one, which may be empty."""
+    length = max(1, BLOCK // max(width, 1))
+    return (slice(start, start + length) for start in range(0, max(n, 1), length))
+
+
 def _blocks(X: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
-    """Blocks of rows as float64, of a size that depends on the shape alone; only what is not float64 is copied."""
-    length = max(1, BLOCK // max(X.shape[1], 1))
-    for start in range(0, max(len(X), 1), length):
-        rows = slice(start, start + length)
+    """Blocks of rows as float64; only what is not float64 is copied."""
+    for rows in row_blocks(*X.shape):
         yield rows, np.ascontiguousarray(X[rows], dtype=np.float64)
 
 

@@ -19,7 +19,7 @@ class Experiment:
     Attributes
     ----------
     X : float array of shape (n, p)
-        Numbers, or level codes in categorical columns; NaN is missing.
+        Numbers, or level codes in categorical columns; NaN is missing. float64, or float32 for models that take it.
     schema : Schema
         Names, kinds and levels of the columns.
     target : Target

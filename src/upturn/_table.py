@@ -1,7 +1,7 @@
 """The gate for features: the only place that looks at raw ``X``.
 
-A table of any kind (numpy, pandas, polars, pyarrow) becomes one C-contiguous float64 matrix and a :class:`Schema` that
-remembers what the columns were. Categorical columns hold the position of their level among the levels seen at fit;
+A table of any kind (numpy, pandas, polars, pyarrow) becomes one C-contiguous float64 matrix (float32 for who asks) and a
+:class:`Schema` that remembers what the columns were. Categorical columns hold the position of their level among the levels seen at fit;
 NaN stands for a missing value and, at predict, for a level that was not seen at fit.
 """
 
@@ -73,21 +73,24 @@ class Schema:
         return cls(tuple(names), named, tuple(None if level is None else tuple(level) for level in levels))
 
 
-def read_table(X: Any) -> tuple[Floats, Schema]:
-    """Read a table for the first time, at fit."""
+def read_table(X: Any, *, float32: bool = False) -> tuple[Floats, Schema]:
+    """Read a table for the first time, at fit.
+
+    With ``float32``, a table that fits float32 without loss stays or becomes that: a matrix of it is not copied.
+    """
     columns, names, named = _read_columns(X)
     if columns is None:
         array = _as_array(X)
         schema = Schema(names, False, (None,) * len(names))
-        return _to_matrix(array, schema), schema
+        return _to_matrix(array, schema, float32), schema
     levels = tuple(
         _levels(column, name) if column.categorical else None for column, name in zip(columns, names, strict=True)
     )
     schema = Schema(names, named, levels)
-    return _encode_columns(columns, schema), schema
+    return _encode_columns(columns, schema, float32), schema
 
 
-def conform_table(X: Any, schema: Schema, model: str) -> Floats:
+def conform_table(X: Any, schema: Schema, model: str, *, float32: bool = False) -> Floats:
     """Read a table again, at predict: the columns must be those of ``schema``, in any order when they are named."""
     columns, names, named = _read_columns(X)
     if schema.named and named:
@@ -106,11 +109,11 @@ def conform_table(X: Any, schema: Schema, model: str) -> Floats:
             stacklevel=4,
         )
     if columns is not None:
-        return _encode_columns(columns, schema)
+        return _encode_columns(columns, schema, float32)
     array = _as_array(X)
     if schema.categorical.any():
-        return _encode_columns([_Column(array[:, j], False) for j in range(array.shape[1])], schema)
-    return _to_matrix(array, schema)
+        return _encode_columns([_Column(array[:, j], False) for j in range(array.shape[1])], schema, float32)
+    return _to_matrix(array, schema, float32)
 
 
 # --------------------------------------------------------------------------------------------- what X is
@@ -266,8 +269,17 @@ def _frame_column(series: Any, name: str) -> _Column:
     return _Column(values, text)
 
 
-def _encode_columns(columns: list[_Column], schema: Schema) -> Floats:
-    matrix = np.empty((len(columns[0].values), len(columns)), dtype=np.float64)
+def _fits_float32(dtype: np.dtype[Any]) -> bool:
+    """Whether every value of a type is one of float32, too."""
+    return bool(np.can_cast(dtype, np.float32))
+
+
+def _encode_columns(columns: list[_Column], schema: Schema, float32: bool) -> Floats:
+    narrow = float32 and all(
+        len(levels) <= 1 << 24 if levels is not None else _fits_float32(column.values.dtype)
+        for column, levels in zip(columns, schema.levels, strict=True)
+    )
+    matrix: Floats = np.empty((len(columns[0].values), len(columns)), dtype=np.float32 if narrow else np.float64)
     plain = []
     for j, (column, name, levels) in enumerate(zip(columns, schema.names, schema.levels, strict=True)):
         if levels is None and column.values.dtype.kind != "O":
@@ -351,15 +363,18 @@ def _numbers(column: NDArray[Any], name: str) -> Floats:
     return numbers
 
 
-def _to_matrix(array: NDArray[Any], schema: Schema) -> Floats:
-    matrix = np.ascontiguousarray(array, dtype=np.float64)
+def _to_matrix(array: NDArray[Any], schema: Schema, float32: bool) -> Floats:
+    narrow = float32 and _fits_float32(array.dtype)
+    matrix: Floats = np.ascontiguousarray(array, dtype=np.float32 if narrow else np.float64)
     _reject_infinite(matrix, schema)
     return matrix
 
 
 def _reject_infinite(matrix: Floats, schema: Schema) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
-        total = matrix.sum()  # one pass in the common case; a sum can also overflow, so look closer if it is not finite
+        total = matrix.sum(
+            dtype=np.float64
+        )  # one pass in the common case; a sum can also overflow, so look closer if it is not finite
     if np.isfinite(total):
         return
     infinite = np.isinf(matrix).any(axis=0)

@@ -64,6 +64,7 @@ class Gated(BaseEstimator):  # type: ignore[misc]
 
     _outcome: Outcome = "any"
     _multi_arm = True
+    _float32 = False  # whether it takes a matrix of float32 as it is, without a copy; float64 otherwise
     _parameters: ClassVar[Mapping[str, Rule]] = {}  # what each parameter may be
 
     __metadata_request__fit = _ROUTED
@@ -95,7 +96,7 @@ class Gated(BaseEstimator):  # type: ignore[misc]
         """
         with all_or_nothing(self):
             check_parameters(self)
-            matrix, schema = read_table(X)
+            matrix, schema = read_table(X, float32=self._float32)
             target = read_target(y, treatment, sample_weight, control=self.control, outcome=self._outcome)
             data, self._library = Experiment(matrix, schema, target), library_of(X)
             if target.n_arms > 1 and not self._multi_arm:
@@ -137,7 +138,7 @@ class Gated(BaseEstimator):  # type: ignore[misc]
     def _encode(self, X: Any) -> Floats:
         """Gate the features of a fitted model."""
         check_is_fitted(self)
-        return conform_table(X, self._schema, type(self).__name__)
+        return conform_table(X, self._schema, type(self).__name__, float32=self._float32)
 
     def _dump(self) -> dict[str, Any] | None:
         """Everything a saved file holds besides the parameters; None for a model that is not fitted."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,8 @@ from hypothesis.extra import numpy as hnp
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from upturn._encode import LinearEncoder
+from upturn import _encode
+from upturn._encode import Layout, LinearEncoder, Moments
 from upturn._table import Schema, conform_table, read_table
 
 rng = np.random.default_rng(0)
@@ -165,3 +168,79 @@ def test_rows_are_encoded_one_by_one_as_together():
     encoder = LinearEncoder.fit(X, SCHEMA)
     together = encoder.transform(X)
     assert np.array_equal(together, np.vstack([encoder.transform(row[None]) for row in X]))
+
+
+def naive_moments(columns, weight):
+    """Weight seen, mean and root of the squared deviations of every column."""
+    seen = ~np.isnan(columns)
+    n = weight @ seen
+    filled = np.where(seen, columns, 0.0)
+    mean = np.divide(weight @ filled, n, out=np.zeros_like(n), where=n > 0)
+    return n, mean, np.sqrt(weight @ np.where(seen, (columns - mean) ** 2, 0.0))
+
+
+@pytest.mark.parametrize("block", [1, 64, 10**9])
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
+def test_moments_in_blocks_are_those_of_all_rows(monkeypatch, block, weight):
+    monkeypatch.setattr(_encode, "BLOCK", block)
+    found = Moments.of(X, weight, Layout.of(SCHEMA))
+    given = np.ones(N) if weight is None else weight
+    coded = naive(X, SCHEMA, given)[0]
+    coded[np.isnan(X[:, 0]), 0] = np.nan  # the only numbers that are missing
+    for mine, theirs in zip((found.n, found.mean, found.norm), naive_moments(coded, given), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+    assert found.total == pytest.approx(given.sum())
+    scaled = naive(X, SCHEMA, given)[1]
+    np.testing.assert_allclose(LinearEncoder.fit(X, SCHEMA, weight).transform(X), scaled, atol=1e-12)
+
+
+@given(
+    column=hnp.arrays(np.float64, st.integers(2, 40), elements=st.floats(-1e9, 1e9, width=32) | st.just(np.nan)),
+    cut=st.integers(0, 40),
+)
+def test_moments_of_parts_merge(column, cut):
+    matrix, cut = np.column_stack([column, column + 1e6]), min(cut, len(column))
+    weight = 1.0 + np.arange(len(column)) % 3
+    whole = Moments.of(matrix, weight)
+    both = Moments.of(matrix[:cut], weight[:cut]).merge(Moments.of(matrix[cut:], weight[cut:]))
+    size = np.nanmax(np.abs(matrix), initial=1.0)
+    np.testing.assert_allclose(both.n, whole.n)
+    np.testing.assert_allclose(both.mean, whole.mean, atol=1e-12 * size)
+    np.testing.assert_allclose(both.norm, whole.norm, atol=1e-11 * size, rtol=1e-9)
+    assert both.total == whole.total
+
+
+def test_an_encoder_of_parts_is_the_encoder():
+    """What an engine does: every part sends its moments, and all parts get the same encoder."""
+    layout = Layout.of(SCHEMA)
+    parts = [Moments.of(X[rows], WEIGHT[rows], layout) for rows in (slice(0, 90), slice(90, 91), slice(91, N))]
+    merged = LinearEncoder.from_moments(parts[0].merge(parts[1]).merge(parts[2]), layout)
+    np.testing.assert_allclose(merged.transform(X), LinearEncoder.fit(X, SCHEMA, WEIGHT).transform(X), atol=1e-13)
+
+
+def test_float32_is_read_as_it_is():
+    narrow = X.astype(np.float32)
+    encoder, wide = LinearEncoder.fit(narrow, SCHEMA, WEIGHT), LinearEncoder.fit(narrow.astype(float), SCHEMA, WEIGHT)
+    assert np.array_equal(encoder.transform(narrow), wide.transform(narrow.astype(float)))
+
+
+def test_nothing_but_the_encoded_matrix_is_made():
+    n, levels = 40_000, tuple(f"{k:02d}" for k in range(40))
+    matrix = np.column_stack([rng.integers(0, 40, n), rng.normal(size=(n, 9))]).astype(np.float32)
+    schema = Schema(tuple("abcdefghij"), True, (levels, *[None] * 9))
+    LinearEncoder.fit(matrix[:10], schema).transform(matrix[:10])  # compiled
+    tracemalloc.start()
+    encoded = LinearEncoder.fit(matrix, schema).transform(matrix)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert encoded.shape == (n, 49)
+    assert peak < encoded.nbytes + 4 * 8 * _encode.BLOCK
+
+
+def test_spread_is_that_of_the_columns():
+    raw = naive(X, SCHEMA, WEIGHT)[0]
+    wanted = StandardScaler().fit(raw, sample_weight=WEIGHT).scale_
+    for standardize in (True, False):
+        encoder = LinearEncoder.fit(X, SCHEMA, WEIGHT, standardize=standardize)
+        np.testing.assert_allclose(encoder.spread, wanted, rtol=1e-12)
+    np.testing.assert_allclose(encoder.by_column(encoder.spread)[1], wanted[1:4].sum())

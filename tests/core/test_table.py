@@ -19,6 +19,8 @@ from sklearn.exceptions import NotFittedError
 
 from upturn._table import Schema, conform_table, read_table
 from upturn.meta import ClassTransformation
+from upturn.svm import DifferentialSVM, StandardSVM, UpliftSVM
+from upturn.trees import UpliftForest, UpliftTree
 
 NAN, INF = float("nan"), float("inf")
 COLUMNS = {
@@ -135,6 +137,53 @@ def test_layout_of_the_array_does_not_matter():
         assert type(matrix) is np.ndarray
         assert matrix.dtype == np.float64
         assert matrix.dtype.isnative
+
+
+def test_who_asks_gets_float32_without_a_copy():
+    array = np.random.default_rng(0).normal(size=(8, 3)).astype(np.float32)
+    matrix, schema = read_table(array, float32=True)
+    assert np.shares_memory(matrix, array)
+    assert np.shares_memory(conform_table(array, schema, "M", float32=True), array)
+    assert read_table(array)[0].dtype == np.float64
+    assert read_table(array.astype(np.float64), float32=True)[0].dtype == np.float64
+    assert read_table(array.astype(np.int32), float32=True)[0].dtype == np.float64  # 2**24 + 1 is no float32
+    assert read_table(array.astype(np.int16), float32=True)[0].dtype == np.float32
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
+def test_frames_of_float32(library):
+    columns = {"a": np.arange(4, dtype=np.float32) / 3, "b": ["x", "y", "x", "y"], "c": np.arange(4, dtype=np.int8)}
+    narrow, schema = read_table(library(columns), float32=True)
+    assert narrow.dtype == np.float32
+    assert same(narrow, read_table(library(columns))[0])
+    assert conform_table(library(columns), schema, "M", float32=True).dtype == np.float32
+    wide = {**columns, "c": np.array([1.0, 1e300, 0.1, 2.0])}
+    assert same(read_table(library(wide), float32=True)[0], read_table(library(wide))[0])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        UpliftSVM(p=1.5),
+        UpliftSVM(kernel="rbf", C=0.1),
+        DifferentialSVM(),
+        StandardSVM(),
+        UpliftTree(random_state=0),
+        UpliftForest(n_estimators=3, random_state=0),
+    ],
+    ids=repr,
+)
+def test_models_learn_the_same_from_float32(model):
+    rng = np.random.default_rng(1)
+    X, t = rng.normal(size=(400, 3)).astype(np.float32), rng.integers(0, 2, 400)
+    X[::9, 1] = np.nan
+    y = (rng.random(400) < 0.5 + 0.3 * t * np.tanh(X[:, 0])).astype(int)
+    narrow, wide = model.fit(X, y, t).predict(X), model.fit(X.astype(np.float64), y, t).predict(X.astype(np.float64))
+    np.testing.assert_array_equal(narrow, wide)
+    assert model._float32
+    with pytest.raises(ValueError, match="infinity"):
+        model.predict(np.full((2, 3), np.inf, np.float32))
+    assert np.isfinite(model.predict(np.full((9, 3), 3e38, np.float32))).all()  # whose sum is no float32
 
 
 def test_decimals_and_wide_integers():

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Floats, Indices
-from upturn._encode import LinearEncoder
+from upturn._encode import LinearEncoder, row_blocks
 from upturn._experiment import Experiment
 from upturn._parameters import FLAG, LABEL, NONE, SEED, Rule, number, one_of, whole
 from upturn.base import UpliftEstimator
@@ -38,6 +38,7 @@ class Machine(UpliftEstimator):
 
     _outcome = "binary"
     _multi_arm = False
+    _float32 = True
     _parameters: ClassVar[Mapping[str, Rule]] = {
         "C": number(above=0),
         "p": POWER,
@@ -68,7 +69,7 @@ class Machine(UpliftEstimator):
             self.encoder_ = None
             if np.isnan(data.X).any():
                 raise ValueError("the precomputed kernel holds missing values: every entry must be a number")
-            encoded = data.X
+            encoded = np.ascontiguousarray(data.X, dtype=np.float64)
         else:
             self.encoder_ = LinearEncoder.fit(data.X, data.schema, data.weight, standardize=self.standardize)
             encoded = self.encoder_.transform(data.X)
@@ -81,7 +82,10 @@ class Machine(UpliftEstimator):
 
     def _features(self, X: NDArray[Any]) -> Floats:
         """What ``_w`` multiplies, of other rows."""
-        return self._expand(X if self.encoder_ is None else self.encoder_.transform(X))
+        return self._expand(self._encoded(X))
+
+    def _encoded(self, X: NDArray[Any]) -> Floats:
+        return np.ascontiguousarray(X, dtype=np.float64) if self.encoder_ is None else self.encoder_.transform(X)
 
     def _expand(self, encoded: Floats) -> Floats:
         if self.kernel_map_ is None:
@@ -137,11 +141,13 @@ class Machine(UpliftEstimator):
             self.coef_names_ = self.encoder_.names(schema)
 
     def _decision(self, X: Floats) -> Floats:
-        """x·w for every row, in the coordinates of ``_b``."""
-        encoded = X if self.encoder_ is None else self.encoder_.transform(X)
-        if self.kernel_map_ is None:
-            return np.asarray(encoded @ self._w)
-        return np.asarray(self.kernel_map_.against_landmarks(encoded) @ (self.kernel_map_.projection @ self._w))
+        """x·w for every row, in the coordinates of ``_b``; in blocks of rows, so that little memory is needed."""
+        kernel, decision = self.kernel_map_, np.empty(len(X))
+        w = self._w if kernel is None else kernel.projection @ self._w
+        for rows in row_blocks(len(X), max(X.shape[1], len(w))):
+            encoded = self._encoded(X[rows])
+            decision[rows] = (encoded if kernel is None else kernel.against_landmarks(encoded)) @ w
+        return decision
 
     def _predict(self, X: Floats) -> Floats:
         return np.asarray(self._decision(X) - self._b.mean())[:, None]

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Floats
-from upturn._encode import LinearEncoder
+from upturn._encode import LinearEncoder, row_blocks
 from upturn._experiment import Experiment
 from upturn._parameters import FLAG, LABEL, Rule, check, number, one_of
 from upturn._target import Label
@@ -85,6 +85,7 @@ class DifferentialSVM(UpliftEstimator):
 
     _outcome = "binary"
     _multi_arm = False
+    _float32 = True
     _score_has_zero = False
     _parameters: ClassVar[Mapping[str, Rule]] = {
         "C": number(above=0),
@@ -155,7 +156,10 @@ class DifferentialSVM(UpliftEstimator):
         self.coef_ = w / self.encoder_.scale
 
     def _predict(self, X: Floats) -> Floats:
-        return np.asarray(self.encoder_.transform(X) @ self._w)[:, None]
+        scores = np.empty((len(X), 1))
+        for rows in row_blocks(len(X), max(X.shape[1], len(self._w))):
+            scores[rows, 0] = self.encoder_.transform(X[rows]) @ self._w
+        return scores
 
     def _get_state(self) -> dict[str, Any]:
         return {
@@ -186,11 +190,12 @@ class DifferentialSVM(UpliftEstimator):
 def pair_data(features: Floats, data: Experiment, C: float, lam: float) -> _pairwise.PairData:
     """The two groups' pairs: successes above failures in treatment, failures above successes in control.
 
-    Pairs see differences only, so columns are centred: a large offset would cancel at the cost of digits.
+    Pairs see differences only, so columns are centred, in place: a large offset would cancel at the cost of digits.
     """
     treated, success, counts = data.arm == 1, data.y > 0, data.weights > 0.0
     helped, unhelped = (np.flatnonzero(counts & treated & kind) for kind in (success, ~success))
     fine, unwell = (np.flatnonzero(counts & ~treated & kind) for kind in (success, ~success))
     groups = (_pairwise.PairGroup(helped, unhelped, C), _pairwise.PairGroup(unwell, fine, lam * C))
     pairs = tuple(group for group in groups if group.price > 0.0 and len(group.high) and len(group.low))
-    return _pairwise.PairData(np.ascontiguousarray(features - features.mean(axis=0)), data.weights, pairs)
+    features -= features.mean(axis=0)
+    return _pairwise.PairData(features, data.weights, pairs)

@@ -41,6 +41,7 @@ class Scale(NamedTuple):
 class TreeModel(UpliftEstimator):
     """Base of the tree models: everything that follows from a table of nodes."""
 
+    _float32 = True
     # Parameters; a subclass that fixes one keeps it as a class attribute.
     criterion: str
     normalize: bool = True
