@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import upturn
-from upturn.features import FilterSelector
+from naive.trees import divergence
+from upturn.features import FilterSelector, UMODLDiscretizer
 from upturn.kernels.criteria import CRITERIA, TINY
 from upturn.kernels.filters import bin_divergence
 
@@ -29,14 +29,6 @@ def experiment(n=1200, n_arms=1, seed=0, real=False):
     return X, y, arm
 
 
-def naive_divergence(score, p, q):
-    if score == "euclidean":
-        return (p - q) ** 2 + ((1 - p) - (1 - q)) ** 2
-    if score == "chi2":
-        return (p - q) ** 2 / q + ((1 - p) - (1 - q)) ** 2 / (1 - q)
-    return sum(a * math.log(a / b) for a, b in ((p, q), (1 - p, 1 - q)) if a > 0)
-
-
 def naive_score(score, bins, arm, y, weight):
     total = 0.0
     for b in np.unique(bins):
@@ -48,7 +40,7 @@ def naive_score(score, bins, arm, y, weight):
             treated = (bins == b) & (arm == a)
             if treated.any():
                 p = np.average(y[treated], weights=weight[treated])
-                total += weight[bins == b].sum() / weight.sum() * naive_divergence(score, p, q)
+                total += weight[bins == b].sum() / weight.sum() * divergence(score, p, q)
     return total
 
 
@@ -260,3 +252,16 @@ def test_a_damaged_state_is_refused():
     ):
         with pytest.raises(ValueError, match=r"well formed|not a ranking"):
             model._set_state({**model._get_state(), name: value})
+
+
+@pytest.mark.parametrize(
+    "model", [UMODLDiscretizer(), *(FilterSelector(criterion=score) for score in SCORES)], ids=repr
+)
+def test_single_precision_and_frozen_tables_say_the_same(model):
+    X, y, arm = experiment()
+    X = X.astype(np.float32)
+    X.flags.writeable = False
+    double = clone(model).fit(X.astype(np.float64), y, arm)
+    single = model.fit(X, y, arm)
+    np.testing.assert_array_equal(single.feature_importances_, double.feature_importances_)
+    np.testing.assert_array_equal(single.transform(X), double.transform(X.astype(np.float64)))

@@ -11,7 +11,7 @@ from upturn._arrays import Floats, Ints
 from upturn._seeds import make_seed
 from upturn.datasets._data import UpliftData
 
-__all__ = ["Floats", "Seed", "bernoulli", "coin", "equal_arms", "experiment", "generator", "logistic"]
+__all__ = ["Seed", "bernoulli", "coin", "equal_arms", "experiment", "generator", "logistic"]
 
 Seed = int | np.random.Generator | np.random.RandomState | None
 

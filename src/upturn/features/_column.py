@@ -17,6 +17,11 @@ EXACT_POINTS = 2048  # with search="auto", columns of at most so many boundary p
 MOST_EXACT_POINTS = 30_000  # with search="exact", more than this would take minutes
 
 
+def column_of(X: Floats, j: int) -> Floats:
+    """Return a column in one piece and in double precision, of which any floats are a part."""
+    return np.ascontiguousarray(X[:, j], dtype=np.float64)
+
+
 def partition_column(column: Floats, cells: Cells, n_levels: int | None, search: str) -> Partition:
     """Find the cheapest partition of one column; ``n_levels`` is None for a numeric one.
 

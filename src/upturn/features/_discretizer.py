@@ -18,7 +18,7 @@ from upturn._results import Table, like_input
 from upturn._target import Label
 from upturn.base import Gated
 from upturn.features._cells import MOST_CLASSES, Cells, read_cells
-from upturn.features._column import partition_column
+from upturn.features._column import column_of, partition_column
 from upturn.features._partition import Partition
 
 SEARCH = one_of("auto", "exact", "greedy")
@@ -180,7 +180,7 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
         check("encode", encode, ENCODING)
         blocks: list[NDArray[Any]] = []
         for j, part in enumerate(self.partitions_):
-            codes = part.codes(np.ascontiguousarray(matrix[:, j]))
+            codes = part.codes(column_of(matrix, j))
             if encode == "code":
                 blocks.append(codes[:, None])
             elif encode == "effect":
@@ -268,7 +268,7 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
 
 def _fit_column(data: Experiment, cells: Cells, search: str, j: int) -> Partition:
     levels = data.schema.levels[j]
-    return partition_column(np.ascontiguousarray(data.X[:, j]), cells, None if levels is None else len(levels), search)
+    return partition_column(column_of(data.X, j), cells, None if levels is None else len(levels), search)
 
 
 def _position(feature: str | int, names: tuple[str, ...]) -> int:

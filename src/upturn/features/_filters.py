@@ -14,6 +14,7 @@ from upturn._experiment import Experiment
 from upturn._parallel import run_parallel
 from upturn._parameters import JOBS, LABEL, VERBOSE, one_of, whole
 from upturn._target import Label
+from upturn.features._column import column_of
 from upturn.features._interaction import f_statistic, likelihood_ratio
 from upturn.features._percentiles import bin_score
 from upturn.features._selectors import UpliftSelector
@@ -176,7 +177,7 @@ def _outcome(data: Experiment, criterion: str) -> tuple[Floats, bool]:
 def _test(data: Experiment, y: Floats, criterion: str, j: int) -> tuple[float, float]:
     """Return the statistic and the logarithm of its p-value; a feature that cannot interact scores 0."""
     levels = data.schema.levels[j]
-    columns = _regressors(data.X[:, j], None if levels is None else len(levels))
+    columns = _regressors(column_of(data.X, j), None if levels is None else len(levels))
     if criterion == "f":
         statistic, extra, rest = f_statistic(columns, data.arm, data.n_arms, y, data.weight)
         log_p = f_distribution.logsf(statistic, extra, rest) if extra > 0 and rest > 0 else 0.0

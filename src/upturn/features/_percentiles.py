@@ -6,6 +6,7 @@ import numpy as np
 
 from upturn._arrays import Floats, Ints
 from upturn._experiment import Experiment
+from upturn.features._column import column_of
 from upturn.kernels.filters import bin_divergence
 
 
@@ -26,7 +27,7 @@ def bins_of(column: Floats, n_levels: int | None, max_bins: int) -> Ints:
 def bin_score(data: Experiment, y: Floats, binary: bool, code: int, max_bins: int, j: int) -> tuple[float, float]:
     """Return the divergence of the arms from control over the bins of column j, and 0, the logarithm of no p-value."""
     levels = data.schema.levels[j]
-    bins = bins_of(data.X[:, j], None if levels is None else len(levels), max_bins)
+    bins = bins_of(column_of(data.X, j), None if levels is None else len(levels), max_bins)
     n_arms = data.n_arms + 1
     cells = bins * n_arms + data.arm
     shape, size = (int(bins.max()) + 1, n_arms), (int(bins.max()) + 1) * n_arms
