@@ -47,7 +47,9 @@ def all_or_nothing(model: BaseEstimator) -> Iterator[None]:
 
     Whatever stops it, an error or Ctrl-C at any line, the model is then exactly as it was before.
     """
-    before, kept = model.__dict__.copy(), set(model._get_param_names())
+    # A subclass may have fewer parameters than the class it is made of, whose constructor has set the others.
+    kinds: list[Any] = [kind for kind in type(model).__mro__ if issubclass(kind, BaseEstimator)]
+    before, kept = model.__dict__.copy(), {name for kind in kinds for name in kind._get_param_names()}
     try:
         for name in before:
             if name not in kept and not name.startswith(_OF_SCIKIT_LEARN):

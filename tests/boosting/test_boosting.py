@@ -405,8 +405,7 @@ def test_bagging_averages_its_members():
 
 
 def test_out_of_bag_predictions_come_from_members_that_did_not_see_the_row():
-    from upturn.kernels.resampling import resample
-    from upturn.metrics._estimate import rows_by_stratum
+    from upturn.kernels.resampling import resample, rows_by_stratum
 
     X, y, treatment = experiment(200)
     model = UpliftBagging(n_estimators=8, random_state=4).fit(X, y, treatment)

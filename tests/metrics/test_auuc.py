@@ -171,8 +171,7 @@ def test_bootstrap_error_matches_repeated_experiments():
 
 
 def test_bootstrap_replicates_are_areas_of_resampled_rows():
-    from upturn.kernels.resampling import resample
-    from upturn.metrics._estimate import rows_by_stratum
+    from upturn.kernels.resampling import resample, rows_by_stratum
 
     rng = np.random.default_rng(5)
     y, score, arm = rng.normal(size=60), rng.integers(0, 9, 60).astype(float), rng.integers(0, 2, 60)

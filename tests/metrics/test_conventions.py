@@ -55,8 +55,7 @@ def test_curves(curve, number):
 
 
 def test_intervals_in_other_conventions_are_those_of_resampled_rows():
-    from upturn.kernels.resampling import resample
-    from upturn.metrics._estimate import rows_by_stratum
+    from upturn.kernels.resampling import resample, rows_by_stratum
 
     case = CASES[3]
     y, score, arm = (np.array(column) for column in arguments(case))

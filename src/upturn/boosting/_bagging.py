@@ -16,8 +16,7 @@ from upturn._seeds import make_seed
 from upturn._target import Label, Outcome
 from upturn.base import UpliftEstimator
 from upturn.boosting._base import Ensemble, seeded
-from upturn.kernels.resampling import resample
-from upturn.metrics._estimate import rows_by_stratum
+from upturn.kernels.resampling import resample, rows_by_stratum
 
 
 class UpliftBagging(Ensemble):

@@ -15,7 +15,9 @@ HALF
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from upturn._arrays import Arms, Floats, Ints
 from upturn.kernels._jit import (
     F8,
     I8,
@@ -39,6 +41,19 @@ BOOTSTRAP, HALF = 0, 1
 
 _LOW = np.uint64(0xFFFFFFFF)
 _S32 = np.uint64(32)
+
+
+def rows_by_stratum(codes: Arms, n: int, weight: Floats | None = None) -> tuple[NDArray[np.uint32], Ints]:
+    """Row numbers listed stratum by stratum, and where each starts: what a stratified bootstrap draws from.
+
+    Rows of no weight are not listed: a replicate that drew nothing else of an arm would have nothing to say.
+    """
+    if weight is not None and not weight.all():
+        rows = np.flatnonzero(weight)
+        order, starts = rows_by_stratum(codes[rows], n)
+        return rows[order].astype(np.uint32), starts
+    starts = np.concatenate(([0], np.cumsum(np.bincount(codes, minlength=n))))
+    return np.argsort(codes, kind="stable").astype(np.uint32), starts.astype(np.int64)
 
 
 @inner

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from typing import Any, Protocol, cast, overload
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from upturn._arrays import Floats, Ints
+from upturn._arrays import Floats
 
 
 class SmallSampleWarning(UserWarning):
@@ -88,38 +87,9 @@ def metric(function: Callable[..., float]) -> Metric:
     return cast(Metric, function)
 
 
-def rows_by_stratum(codes: NDArray[np.uint8], n: int, weight: Floats | None = None) -> tuple[NDArray[np.uint32], Ints]:
-    """Row numbers listed stratum by stratum, and where each starts: what a stratified bootstrap draws from.
-
-    Rows of no weight are not listed: a replicate that drew nothing else of an arm would have nothing to say.
-    """
-    if weight is not None and not weight.all():
-        rows = np.flatnonzero(weight)
-        order, starts = rows_by_stratum(codes[rows], n)
-        return rows[order].astype(np.uint32), starts
-    starts = np.concatenate(([0], np.cumsum(np.bincount(codes, minlength=n))))
-    return np.argsort(codes, kind="stable").astype(np.uint32), starts.astype(np.int64)
-
-
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn, pointing at the line outside the library that called it."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("upturn."):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
-
-
-def check_replicates(n_bootstrap: int) -> None:
-    """Refuse a number of replicates that has no spread."""
-    if isinstance(n_bootstrap, bool) or not isinstance(n_bootstrap, int | np.integer):
-        raise ValueError(f"n_bootstrap={n_bootstrap!r}: expected a whole number of replicates, such as 200")
-    if n_bootstrap < 2:
-        raise ValueError(f"n_bootstrap={n_bootstrap}: a standard error needs at least 2 replicates, 200 is usual")
-
-
-def check_level(interval: float) -> float:
-    """The confidence level of an interval, checked."""
-    number = isinstance(interval, int | float | np.number) and not isinstance(interval, bool)
-    if not number or not 0 < interval < 1:
-        raise ValueError(f"interval={interval!r}: expected a confidence level between 0 and 1, such as 0.95")
-    return float(interval)

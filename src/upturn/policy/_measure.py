@@ -12,8 +12,8 @@ from upturn._arrays import Floats, Ints
 from upturn._results import Table
 from upturn._target import Target
 from upturn.kernels.budget import bootstrap_path_gains, path_gains
+from upturn.kernels.resampling import rows_by_stratum
 from upturn.metrics import Estimate
-from upturn.metrics._estimate import rows_by_stratum
 from upturn.metrics._replicates import Replicates
 from upturn.policy._gate import People
 from upturn.policy._path import Assignment, Path
