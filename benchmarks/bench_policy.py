@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from naive_policy import budget_program
+from naive.policy import budget_program
 from upturn.policy import target
 
 
