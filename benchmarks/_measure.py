@@ -84,6 +84,54 @@ def fresh_process(script, *arguments):
     return json.loads(lines[-1].removeprefix("RESULT "))
 
 
+class Companion:
+    """A process of its own for one source tree that stays alive and answers: requests and answers are lines of JSON."""
+
+    _SIGN = "--companion"
+
+    def __init__(self, script, source, cache):
+        self._name = str(source)
+        self._process = subprocess.Popen(
+            [sys.executable, str(script), self._SIGN],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(Path(source).resolve()),
+                "NUMBA_CACHE_DIR": str(cache),
+                "OMP_NUM_THREADS": "1",
+                "OPENBLAS_NUM_THREADS": "1",
+                "MKL_NUM_THREADS": "1",
+            },
+        )
+
+    def ask(self, **request):
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        for line in self._process.stdout:
+            if line.startswith("RESULT "):
+                return json.loads(line.removeprefix("RESULT "))
+        raise RuntimeError(f"the process of {self._name} ended while it was asked {request}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._process.stdin.close()
+        self._process.wait()
+
+    @classmethod
+    def is_this_process(cls):
+        return cls._SIGN in sys.argv
+
+    @staticmethod
+    def serve(answer):
+        """Called in the companion: answer until nobody asks."""
+        for line in sys.stdin:
+            report(answer(json.loads(line)))
+
+
 def write_json(name, results):
     BUILD.mkdir(exist_ok=True)
     path = BUILD / f"{name}.json"
