@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+OLDEST := build/oldest
 
-.PHONY: demo test test-nojit lint bench clean
+.PHONY: demo test test-nojit test-oldest lint bench guard clean
 
 demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
@@ -15,6 +16,12 @@ test: $(INSTALLED)
 test-nojit: $(INSTALLED)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels tests/features/test_umodl_search.py
 
+# Most tests with the oldest versions that pyproject.toml promises to work with. Left out: hostile files, to which versions
+# are nothing, and golden effects, which rest on the last digits of a newer LogisticRegression.
+test-oldest: $(OLDEST)/.installed
+	PYTHONPATH=src NUMBA_CACHE_DIR=$(CURDIR)/$(OLDEST)/compiled $(OLDEST)/bin/python -m pytest -n 2 --dist worksteal \
+		-W ignore::DeprecationWarning --ignore-glob '*hostile*' --ignore-glob '*/attack/*' --ignore-glob '*meta_golden*'
+
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -22,6 +29,10 @@ lint: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/run.py
+
+# Has anything become slower since another tree? make guard BASE=../base
+guard: $(INSTALLED)
+	$(BIN)/python benchmarks/bench_guard.py $(BASE)
 
 clean:
 	rm -rf $(VENV) build dist
@@ -31,4 +42,15 @@ $(INSTALLED): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "upturn needs Python 3.11 or newer; try make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+# Every `>=` of pyproject.toml read as `==`, but for the tools of lint.
+$(OLDEST)/.installed: pyproject.toml
+	rm -rf $(OLDEST)
+	$(PYTHON) -m venv $(OLDEST)
+	$(PYTHON) -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	groups = [project["dependencies"], *project["optional-dependencies"].values()]; \
+	needs = [need.replace(">=", "==") for group in groups for need in group if ">=" in need]; \
+	print(*(need for need in needs if not need.startswith(("mypy", "ruff"))), sep="\n")' > $(OLDEST)/minima.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $(OLDEST)/minima.txt
 	touch $@

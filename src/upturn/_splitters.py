@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from upturn._arrays import Indices
@@ -208,7 +207,16 @@ def uplift_train_test_split(
             )
     train, test = next(_shuffle_split(target, 1, test_size, stratify, random_state))
     parts = [X, y, *([] if is_packed(y) else [treatment]), *arrays]
-    return [_safe_indexing(part, rows) for part in parts for rows in (train, test)]
+    return [take_rows(part, rows) for part in parts for rows in (train, test)]
+
+
+def take_rows(part: Any, rows: Indices) -> Any:
+    """Take some rows of an array, a table, a column or a sequence, in kind."""
+    if hasattr(part, "iloc"):  # pandas
+        return part.iloc[rows]
+    if type(part).__module__.startswith("pyarrow"):
+        return part.take(rows)
+    return part[rows] if hasattr(part, "shape") else [part[row] for row in rows]
 
 
 def _shuffle_split(

@@ -47,7 +47,14 @@ SEARCHES = {
 FOLDS = UpliftKFold(3, random_state=0)
 
 
-@pytest.mark.parametrize("search", SEARCHES)
+# Before scikit-learn 1.8 a Pipeline's own score is handed no treatment, so that there only the packed form works.
+PIPELINE_ROUTES = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) >= (1, 8)
+UNROUTED = pytest.mark.xfail(not PIPELINE_ROUTES, reason="scikit-learn before 1.8", raises=UserWarning)
+
+
+@pytest.mark.parametrize(
+    "search", [pytest.param(name, marks=UNROUTED) if name == "pipeline" else name for name in SEARCHES]
+)
 def test_search_packed_and_routed_agree(search, experiment):
     X, y, treatment, _ = experiment
     packed = SEARCHES[search](FOLDS).fit(X, up.pack(y, treatment))

@@ -187,7 +187,7 @@ def test_models_learn_the_same_from_float32(model):
 
 
 def test_decimals_and_wide_integers():
-    values = [decimal.Decimal("1.5"), None, decimal.Decimal("-2")]
+    values = [decimal.Decimal("1.5"), None, decimal.Decimal("-2.0")]
     for frame in (pd.DataFrame({"a": values}), pl.DataFrame({"a": values}), pa.table({"a": pa.array(values)})):
         assert same(read_table(frame)[0], [[1.5], [NAN], [-2]])
     wide = pl.DataFrame({"a": pl.Series([1, 2], dtype=pl.Int128)})
@@ -220,7 +220,9 @@ def test_mixed_levels_are_never_compared():
 
 
 def test_all_missing_columns():
-    frame = pd.DataFrame({"text": pd.array([None] * 40, dtype="str"), "number": [NAN] * 40, "x": np.arange(40.0) % 7})
+    frame = pd.DataFrame(
+        {"text": pd.array([None] * 40, dtype="string"), "number": [NAN] * 40, "x": np.arange(40.0) % 7}
+    )
     matrix, schema = read_table(frame)
     assert schema.levels == ((), None, None)
     assert np.isnan(matrix[:, :2]).all()
@@ -411,7 +413,11 @@ BAD = {
     ),
     "polars series": (pl.Series([1, 2]), ValueError, "X is a single column"),
     "chunked": (pa.chunked_array([[1]]), ValueError, "X is a single column"),
-    "batch": (pa.record_batch({"a": [1]}), TypeError, "X is a RecordBatch, which upturn does not take: convert it to"),
+    "batch": (
+        pa.RecordBatch.from_pydict({"a": [1]}),
+        TypeError,
+        "X is a RecordBatch, which upturn does not take: convert it to",
+    ),
     "1d": (np.ones(3), ValueError, r"Expected 2D array, got 1D array instead \(shape \(3,\)\)\. Reshape your data"),
     "3d": (np.ones((2, 2, 2)), ValueError, "Expected 2D array, got 3D array instead"),
     "text": ("a table", ValueError, "Expected 2D array, got 0D array instead"),

@@ -111,7 +111,7 @@ def test_every_library_gives_the_same_outcome_and_weight():
 
 
 def test_decimals_are_numbers():
-    y = [decimal.Decimal("1.5"), decimal.Decimal(2)] * 2
+    y = [decimal.Decimal("1.5"), decimal.Decimal("2.0")] * 2
     for column in (y, pl.Series(y), pd.Series(y), pa.chunked_array([y])):
         assert read_target(column, T).y.tolist() == [1.5, 2.0, 1.5, 2.0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.integrate import trapezoid
 
 
 def lift_area(y, score, weight):
@@ -58,4 +59,4 @@ def joint_curve(y, score, arm, weight):
 
 def joint_auuc(y, score, arm, weight):
     x, gain = joint_curve(y, score, arm, weight).T
-    return np.trapezoid(gain, x) - gain[-1] / 2
+    return trapezoid(gain, x) - gain[-1] / 2

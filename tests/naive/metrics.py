@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.integrate import trapezoid
 
 
 def tied_positions(score):
@@ -54,7 +55,7 @@ def qini(effect, score, weight):
     for rows in tied_positions(score):
         x.append(x[-1] + sum(weight[rows]))
         q.append(q[-1] + sum(weight[rows] * effect[rows]))
-    return (np.trapezoid(q, x) - x[-1] * q[-1] / 2) / x[-1] ** 2
+    return (trapezoid(q, x) - x[-1] * q[-1] / 2) / x[-1] ** 2
 
 
 def top_rate(share, y, score, weight):

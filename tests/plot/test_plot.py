@@ -226,7 +226,8 @@ def test_parts_of_a_feature():
         low, high = np.array(ends.get_segments())[:, :, 1].T
         p, n = part.responses(np.array([0.0, 1.0]))[:, a], part.counts[:, a].sum(axis=1)
         np.testing.assert_allclose(high - low, 2 * 1.959964 * np.sqrt(p * (1 - p) / n), rtol=1e-6)
-    assert len([patch for patch in ax.patches if patch.get_width() == 1]) == np.sum(~part.separate)
+    widths = [patch.get_path().get_extents(patch.get_patch_transform()).width for patch in ax.patches]
+    assert np.isclose(widths, 1).sum() == np.sum(~part.separate)
     assert not any(bars.has_yerr for bars in plot.parts(model, 0, interval=None).containers)
     with pytest.raises(TypeError, match="expected a fitted UMODLDiscretizer"):
         plot.parts(UpliftTree(), 0)

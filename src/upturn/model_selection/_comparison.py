@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
 from upturn._arrays import Floats
 from upturn._parallel import run_parallel
 from upturn._results import library_of
 from upturn._seeds import make_seed
-from upturn._splitters import RepeatedUpliftSplit, folds_of
+from upturn._splitters import RepeatedUpliftSplit, folds_of, take_rows
 from upturn._target import decode, pack, read_target
 from upturn.metrics import Curve, Table, average_curves, uplift_curve
 from upturn.model_selection._journal import Journal
@@ -250,8 +249,8 @@ def compare_models(
             return known
         for part in (train, test):  # before the model would learn from, or be scored on, fewer arms than there are
             read_target(packed[part], known=(target.control, target.arms))
-        model = clone(models[name]).fit(_safe_indexing(X, train), packed[train])
-        held_out, y_test = _safe_indexing(X, test), packed[test]
+        model = clone(models[name]).fit(take_rows(X, train), packed[train])
+        held_out, y_test = take_rows(X, test), packed[test]
         check_arms(model, y_test)  # a scorer of another kind may not
         found: dict[str, Any] = {"score": float(scorer(model, held_out, y_test))}
         if target.n_arms == 1:
