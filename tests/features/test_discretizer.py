@@ -89,6 +89,14 @@ def test_no_search_costs_more_than_the_null_model_and_fast_is_near_exact(kind, n
         assert fast.cost_[0] <= exact.cost_[0] + 1.0
 
 
+def test_compression_is_what_the_model_saves():
+    x, t, y = draw("crenel", 3000, 0)
+    model = UMODLDiscretizer().fit(np.column_stack([x, np.random.default_rng(1).normal(size=3000)]), y, t)
+    np.testing.assert_allclose(model.compression_, 1 - model.cost_ / model.null_cost_)
+    assert model.compression_[0] > 0.2
+    assert model.compression_[1] == 0.0
+
+
 def test_crenel_is_found_and_noise_is_left_alone():
     x, t, y = draw("crenel", 20_000, 0)
     part = fit_one(x, t, y).partitions_[0]

@@ -24,6 +24,7 @@ class UpliftSelector(SelectorMixin, Gated):  # type: ignore[misc]
     """Base of the selectors: ``transform`` keeps the columns of the mask, untouched, in the user's own kind of table."""
 
     scores_: Floats
+    _float32 = True
 
     @property
     def feature_importances_(self) -> Floats:
