@@ -344,6 +344,8 @@ def test_saved_members_are_checked(tmp_path):
         "all levels": spoiled("start", categorical[0], len(trees.sides) - 1),
         "left is not well formed": {**state, "left": state["left"][:-1]},
         "baseline": {**state, "baseline": np.nan},
+        "gains do not fit": {**state, "gain": state["gain"][:-1]},
+        "gains are not numbers": spoiled("gain", 0, -1.0),
     }
     for message, wrong in bad.items():
         with pytest.raises(ValueError, match=message):

@@ -8,7 +8,7 @@ version whose trees are laid out otherwise, the model is kept whole (:class:`Who
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,10 @@ def fit_boosted(
 ) -> Boosted:
     """Train on outcomes of 0 and 1 (``classify``), other numbers, or effects of single rows (``effect``)."""
     whole = _train(X, y, weight, schema, classify, _EFFECTS if effect else _OUTCOMES, seed)
-    return _inside_sklearn.flatten(whole.model, whole.codes, classify) if layout_is_known() else whole
+    if not layout_is_known():
+        return whole
+    trees = _inside_sklearn.flatten(whole.model, whole.codes, classify)
+    return replace(trees, gain=trees.gain / (len(y) if weight is None else weight.sum()))
 
 
 def boosted_from_state(state: dict[str, Any], schema: Schema) -> Boosted:

@@ -20,11 +20,13 @@ RIGHT, LEFT, AS_MISSING = 0, 1, 2  # where a level goes at a categorical split
 class FlatTrees:
     """A sum of trees on the encoded matrix, categories and missing values included.
 
-    ``baseline`` is what it starts from and ``logit`` whether the sum is a log-odds; the rest is the table of nodes.
+    ``baseline`` is what it starts from, ``logit`` whether the sum is a log-odds and ``gain`` the loss that the splits of
+    each feature saved, per row; the rest is the table of nodes.
     """
 
     baseline: float
     logit: bool
+    gain: Floats
     roots: Ints
     feature: NDArray[np.int32]
     threshold: Floats
@@ -70,6 +72,10 @@ class FlatTrees:
                 raise ValueError(f"the trees' column {name} is not well formed")
         if not isinstance(self.logit, bool) or not isinstance(self.baseline, float) or not np.isfinite(self.baseline):
             raise ValueError("the trees' baseline is not a number")
+        if not isinstance(self.gain, np.ndarray) or self.gain.shape != (schema.n_features,):
+            raise ValueError("the trees' gains do not fit the columns")
+        if self.gain.dtype != np.float64 or not np.isfinite(self.gain).all() or (self.gain < 0).any():
+            raise ValueError("the trees' gains are not numbers of 0 or more")
         inside, here = self.feature >= 0, np.arange(n)
         if (self.feature < -1).any() or (self.feature >= schema.n_features).any():
             raise ValueError("a tree looks at a column that does not exist")

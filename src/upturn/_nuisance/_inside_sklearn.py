@@ -25,6 +25,7 @@ def flatten(model: Any, codes: LevelCodes, logit: bool) -> FlatTrees:
         name: [] for name in ("feature", "threshold", "left", "right", "missing", "start")
     }
     roots, sides, size, filled = [], [], 0, 0
+    gain = np.zeros(len(codes))
     for (tree,) in model._predictors:
         nodes = tree.nodes
         leaf, categorical = nodes["is_leaf"].astype(bool), nodes["is_categorical"].astype(bool)
@@ -36,6 +37,7 @@ def flatten(model: Any, codes: LevelCodes, logit: bool) -> FlatTrees:
             start[node], filled = filled, filled + len(entry)
             sides.append(entry)
         roots.append(size)
+        gain += np.bincount(source[nodes["feature_idx"][~leaf]], nodes["gain"][~leaf], len(codes))
         parts["feature"].append(np.where(leaf, -1, source[np.where(leaf, 0, nodes["feature_idx"])]))
         parts["threshold"].append(np.where(leaf, nodes["value"], np.where(categorical, 0.0, nodes["num_threshold"])))
         parts["left"].append(np.where(leaf, -1, nodes["left"].astype(np.int64) + size))
@@ -48,6 +50,7 @@ def flatten(model: Any, codes: LevelCodes, logit: bool) -> FlatTrees:
     return FlatTrees(
         baseline=float(np.ravel(model._baseline_prediction)[0]),
         logit=logit,
+        gain=gain,
         roots=np.array(roots, dtype=np.int64),
         sides=np.concatenate(sides) if sides else np.empty(0, dtype=np.uint8),
         **arrays,

@@ -18,6 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 from upturn._arrays import Floats
 from upturn._encode import LinearEncoder
 from upturn._nuisance._boosted import Boosted, boosted_from_state, fit_boosted
+from upturn._nuisance._flat_trees import FlatTrees
 from upturn._table import Schema
 from upturn.base import UpliftEstimator
 
@@ -56,6 +57,28 @@ class Member:
             features = X if self.encoder is None else self.encoder.transform(X)
             raw = _foreign_prediction(self.model, features, self.link)
         return raw if (self.low, self.high) == (0.0, 1.0) else self.low + (self.high - self.low) * raw
+
+    def importances(self, n_features: int) -> Floats:
+        """Importance of every column of the table, as the model measures it: not normalised.
+
+        That is its ``feature_importances_``, or the absolute coefficients times the standard deviations of what they
+        multiply, added up over the levels of a column.
+        """
+        if self.model is None:
+            return np.zeros(n_features)
+        if isinstance(self.model, FlatTrees):
+            return self.model.gain
+        encoder = self.encoder
+        if hasattr(self.model, "feature_importances_"):
+            values = np.asarray(self.model.feature_importances_, dtype=np.float64)
+        elif hasattr(self.model, "coef_") and encoder is not None:
+            values = np.abs(np.atleast_2d(self.model.coef_)).sum(axis=0) * encoder.spread
+        else:
+            raise AttributeError(
+                f"{type(getattr(self.model, 'model', self.model)).__name__} has neither feature_importances_ nor coefficients, so "
+                "there are no feature_importances_: use sklearn.inspection.permutation_importance"
+            )
+        return values if encoder is None else encoder.by_column(values)
 
     def get_state(self) -> dict[str, Any]:
         """The member as JSON values, arrays and, for a foreign estimator, the estimator."""

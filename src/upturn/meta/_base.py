@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_regressor
+from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Floats
 from upturn._nuisance import Member
@@ -29,6 +30,17 @@ class MetaLearner(UpliftEstimator):
     def _columns(self, X: Floats) -> Floats:
         """Predictions of all members, a column each."""
         return np.column_stack([member.predict(X) for member in self._members])
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Mean of the importances that the models inside give the columns; there is none if they give none."""
+        check_is_fitted(self)
+        width = self._member_schema().n_features
+        return self._by_feature(np.mean([member.importances(width) for member in self._members], axis=0))
+
+    def _by_feature(self, importances: Floats) -> Floats:
+        """Importances of the columns members look at, added up for every column of the table."""
+        return importances
 
     def _get_state(self) -> dict[str, Any]:
         return {"members": [member.get_state() for member in self._members]}

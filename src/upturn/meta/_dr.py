@@ -65,6 +65,8 @@ class DRLearner(MetaLearner):
     ----------
     average_effects_, average_effects_se_ : arrays of shape (K,)
         Mean of ψ, the doubly robust estimate of the average effect of every arm, and its standard error.
+    feature_importances_ : array of shape (p,)
+        Mean over the models of effects.
     control_, arms_ : label, list of labels
 
     References

@@ -58,6 +58,8 @@ class RLearner(MetaLearner):
 
     Attributes
     ----------
+    feature_importances_ : array of shape (p,)
+        Mean over the models of effects.
     control_, arms_ : label, list of labels
 
     References

@@ -40,6 +40,8 @@ class SLearner(MetaLearner):
 
     Attributes
     ----------
+    feature_importances_ : array of shape (p,)
+        Those of the model: what the outcome depends on, whether the effect does or not; levels and interactions summed.
     control_, arms_ : label, list of labels
 
     References
@@ -113,6 +115,13 @@ class SLearner(MetaLearner):
     def _predict(self, X: Floats) -> Floats:
         response = self._predict_response(X)
         return response[:, 1:] - response[:, :1]
+
+    def _by_feature(self, importances: Floats) -> Floats:
+        if self._encoder is None:
+            return importances[: self.n_features_in_]
+        first, n_arms = self._encoder.layout.width, len(self.arms_)  # the arms' own columns belong to no feature
+        products = importances[first + n_arms :].reshape(n_arms, first)
+        return self._encoder.by_column(importances[:first] + products.sum(axis=0))
 
     def _count_members(self) -> int:
         return 1

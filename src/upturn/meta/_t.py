@@ -40,6 +40,8 @@ class TLearner(MetaLearner):
 
     Attributes
     ----------
+    feature_importances_ : array of shape (p,)
+        Mean over the arms' models: what the outcome depends on, whether the effect does or not.
     control_, arms_ : label, list of labels
 
     References

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
+from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Floats
 from upturn._encode import LinearEncoder
@@ -59,6 +60,8 @@ class ClassTransformation(UpliftEstimator):
         The fitted classifier; only when one was given.
     coef_, intercept_ : array, float
         The logistic regression in encoded columns ``coef_names_``; only when no estimator was given.
+    feature_importances_ : array of shape (p,)
+        Those of the classifier; or absolute coefficients, in standard deviations of their columns, summed over levels.
     control_, arms_ : label, list of labels
 
     References
@@ -148,6 +151,15 @@ class ClassTransformation(UpliftEstimator):
             return (2.0 * self._member.predict(X) - 1.0)[:, None]
         assert self.encoder_ is not None
         return np.asarray(2.0 * expit(self.encoder_.transform(X) @ self.coef_ + self.intercept_) - 1.0)[:, None]
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Importances of the classifier, or the absolute coefficients of the logistic regression, level by level added up."""
+        check_is_fitted(self)
+        if hasattr(self, "estimator_"):
+            return self._member.importances(self.n_features_in_)
+        assert self.encoder_ is not None
+        return self.encoder_.by_column(np.abs(self.coef_) * self.encoder_.spread / self.encoder_.scale)
 
     def _get_state(self) -> dict[str, Any]:
         state: dict[str, Any] = {"encoder": None if self.encoder_ is None else self.encoder_.get_state()}

@@ -33,6 +33,8 @@ class TreatedOnly(MetaLearner):
 
     Attributes
     ----------
+    feature_importances_ : array of shape (p,)
+        Mean over the arms' models.
     control_, arms_ : label, list of labels
 
     References

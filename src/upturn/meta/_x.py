@@ -60,6 +60,8 @@ class XLearner(MetaLearner):
 
     Attributes
     ----------
+    feature_importances_ : array of shape (p,)
+        Mean over the models of effects.
     control_, arms_ : label, list of labels
 
     References
