@@ -557,3 +557,17 @@ def test_importances_of_an_empty_ensemble_and_of_members_without_any():
     assert empty.feature_importances_.tolist() == [0.0, 0.0, 0.0]
     assert not hasattr(UpliftBagging(), "feature_importances_")
     assert not hasattr(UpliftBagging(Fixed(1.0), n_estimators=2).fit(X, y, treatment), "feature_importances_")
+
+
+@pytest.mark.parametrize("ensemble", [UpliftBagging, UpliftBoosting])
+@pytest.mark.parametrize("base", [None, ClassTransformation()], ids=["tree", "logistic"])
+def test_float32_is_taken_as_the_base_takes_it(ensemble, base):
+    X, y, treatment = experiment(400)
+    single = X.astype(np.float32)
+    model, same = (
+        ensemble(base, n_estimators=5, random_state=0).fit(matrix, y, treatment)
+        for matrix in (single, single.astype(np.float64))
+    )
+    assert model._encode(single).dtype == (np.float32 if base is None else np.float64)
+    np.testing.assert_array_equal(model.predict(single), same.predict(single.astype(np.float64)))
+    np.testing.assert_array_equal(model.recommend(single), same.recommend(single.astype(np.float64)))

@@ -28,6 +28,10 @@ class Ensemble(UpliftEstimator):
     _height: int  # of the default base
     _n_arms: int
 
+    @property
+    def _float32(self) -> bool:  # type: ignore[override]
+        return self._base()._float32
+
     def _base(self) -> UpliftEstimator:
         base = self.estimator
         if base is None:  # unpruned: the only limit is its height
