@@ -338,9 +338,9 @@ def test_saving_where_there_is_no_folder(tmp_path):
 
 def test_what_cannot_be_saved(tmp_path):
     model = native()
-    model.reweight = len
+    model.propensity = len  # which only the reader of propensities could judge
     with pytest.raises(
-        TypeError, match=r"parameter reweight: <built-in function len> of type builtin_function.* cannot be saved"
+        TypeError, match=r"parameter propensity: <built-in function len> of type builtin_function.* cannot be saved"
     ):
         model.save(tmp_path / "model")
     model = native()
