@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from estimators import ESTIMATORS, TRANSFORMERS
 from upturn._parameters import FLAG, INTERVAL, JOBS, LABEL, NONE, SEED, VERBOSE, check, number, one_of, whole
 
 VALUES = {
@@ -70,3 +71,19 @@ def test_words():
     assert whole(least=2).text == "a whole number of at least 2"
     assert one_of("a", "b", "c").text == "'a', 'b' or 'c'"
     assert (NONE | whole()).text == "None, or a whole number"
+
+
+@pytest.mark.parametrize("name", [*ESTIMATORS, *TRANSFORMERS])
+def test_every_parameter_is_declared_and_the_defaults_pass(name):
+    model = (ESTIMATORS | TRANSFORMERS)[name]()
+    assert set(model._parameters) >= set(model.get_params(deep=False))
+    for parameter, value in model.get_params(deep=False).items():
+        check(parameter, value, model._parameters[parameter])
+
+
+@pytest.mark.parametrize("name", [*ESTIMATORS, *TRANSFORMERS])
+def test_fit_checks_the_parameters_first(name):
+    model = (ESTIMATORS | TRANSFORMERS)[name]()
+    model.control = ["not a label"]
+    with pytest.raises(ValueError, match=r"control=.*expected None, or the label of the control arm"):
+        model.fit(None, None)

@@ -372,7 +372,7 @@ def test_score_balance_and_energy_distance():
     means = [np.average(score[t == g], weights=weight[t == g]) for g in (0, 1)]
     assert found.mean_difference == pytest.approx(means[1] - means[0])
     naive, _ = energy_sum(score, t == 1, weight, 1.3)
-    fast = energy_distance(score[t == 1], score[t == 0], 1.3, weights=(weight[t == 1], weight[t == 0]))
+    fast = energy_distance(score[t == 1], score[t == 0], 1.3, sample_weight=(weight[t == 1], weight[t == 0]))
     assert fast == pytest.approx(naive, rel=1e-9)
 
 

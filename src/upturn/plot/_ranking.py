@@ -264,7 +264,7 @@ def deciles(
     return ax
 
 
-def score_distributions(score: Any, treatment: Any, *, control: Any = None, bins: int = 40, ax: Any = None) -> Any:
+def score_distributions(score: Any, treatment: Any, *, control: Any = None, n_bins: int = 40, ax: Any = None) -> Any:
     """Distribution of the scores in every arm: in a randomised experiment they must look alike.
 
     Parameters
@@ -275,7 +275,7 @@ def score_distributions(score: Any, treatment: Any, *, control: Any = None, bins
         Arm labels.
     control : label, optional
         Which label is control, when its name does not tell.
-    bins : int
+    n_bins : int
         Number of bins.
     ax : matplotlib axes, optional
         Where to draw; made when not given.
@@ -287,7 +287,7 @@ def score_distributions(score: Any, treatment: Any, *, control: Any = None, bins
     ax = new_axes(ax)
     values = read_score(score, len(np.asarray(treatment)), 1)[:, 0]
     target = read_target(np.zeros(len(values)), treatment, control=control)
-    edges = np.histogram_bin_edges(values, bins)
+    edges = np.histogram_bin_edges(values, n_bins)
     for code, label in enumerate(target.labels):
         mine = values[target.arm == code]
         heights = np.histogram(mine, edges)[0] / len(mine) * 100

@@ -20,7 +20,9 @@ from upturn.svm._energy import EXPONENT, energy, signed_weights
 from upturn.svm._uplift import RATIO, UpliftSVM, UpliftTask
 
 
-def energy_distance(first: Any, second: Any, exponent: float = 1.0, *, weights: tuple[Any, Any] | None = None) -> float:
+def energy_distance(
+    first: Any, second: Any, exponent: float = 1.0, *, sample_weight: tuple[Any, Any] | None = None
+) -> float:
     r"""Energy distance between two samples of numbers, in O(n log n).
 
     .. math:: 2\,E|X - Y|^\alpha - E|X - X'|^\alpha - E|Y - Y'|^\alpha
@@ -34,7 +36,7 @@ def energy_distance(first: Any, second: Any, exponent: float = 1.0, *, weights: 
         The samples.
     exponent : float
         :math:`\alpha`, in [1, 2).
-    weights : pair of array-like, optional
+    sample_weight : pair of array-like, optional
         Weights of both samples.
 
     Returns
@@ -60,7 +62,7 @@ def energy_distance(first: Any, second: Any, exponent: float = 1.0, *, weights: 
             raise ValueError("each sample must hold at least one number, all of them finite")
     scores = np.concatenate(samples)
     in_first = np.arange(scores.shape[0]) < samples[0].shape[0]
-    weight = None if weights is None else np.concatenate([np.asarray(w, dtype=np.float64) for w in weights])
+    weight = None if sample_weight is None else np.concatenate([np.asarray(w, dtype=np.float64) for w in sample_weight])
     value, _ = energy(scores, signed_weights(in_first, weight), float(exponent))
     return max(value, 0.0)
 
