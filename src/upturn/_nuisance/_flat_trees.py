@@ -92,5 +92,5 @@ class FlatTrees:
         categorical = inside & (levels >= 0)
         if (inside & (categorical != (self.start >= 0))).any():
             raise ValueError("a tree splits a column as if it were of another kind")
-        if (self.start[categorical] + levels[categorical] > len(self.sides)).any():
+        if (self.start[categorical] > len(self.sides) - levels[categorical]).any():  # a sum can wrap around
             raise ValueError("a categorical split does not know all levels")

@@ -252,7 +252,8 @@ class Nodes:
         if shapes != [(n,)] * 6 + [(n, n_responses)] * 2 or nodes.sets.shape[1:] != (4,) or nodes.first.ndim != 1:
             raise ValueError("the columns of the node table do not fit together")
         first = nodes.first
-        if len(first) < 2 or first[0] != 0 or first[-1] != n or (np.diff(first) < 1).any():
+        # Compared, not subtracted: a difference can wrap around.
+        if len(first) < 2 or first[0] != 0 or first[-1] != n or (first[1:] <= first[:-1]).any():
             raise ValueError("the trees do not tile the node table")
         leaf, at = nodes.is_leaf, np.arange(n)
         end = np.repeat(first[1:], np.diff(first))
