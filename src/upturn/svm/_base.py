@@ -98,9 +98,16 @@ class Machine(UpliftEstimator):
     def _adopt(self, solution: MarginSolution, rows: Indices, data: Experiment) -> None:
         """Set the fitted attributes; ``rows`` are the training rows the solution speaks of."""
         if not solution.gap <= self.tol:
+            ended = solution.iterations >= self.max_iter
+            advice = (
+                "it ran out of iterations; raise max_iter"
+                if ended
+                else "its steps no longer bring it nearer, so more iterations would not help; bring C and the columns to ordinary "
+                "sizes, or take p=1.2, a smooth problem next to this one"
+            )
             warnings.warn(
                 f"{type(self).__name__} stopped at a relative gap of {solution.gap:.2g} after {solution.iterations} "
-                f"iterations, tol is {self.tol:.2g}: raise max_iter, or check the scale of C and of the columns",
+                f"iterations, tol is {self.tol:.2g}: {advice}",
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -17,7 +17,8 @@ from upturn.svm._problem import MarginData, MarginProblem, MarginSolution, certi
 from upturn.svm._rows import HingeRows, InteriorRows, RowSums
 from upturn.svm._system import NewtonSystem
 
-PATIENCE = 6  # iterations without progress
+EFFORT = 4.0  # whole steps that bring nothing
+PATIENCE = 60  # iterations that bring nothing, however short their steps
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ def run(problem: MarginProblem, rows: InteriorRows, tol: float) -> InteriorState
     newton = NewtonSystem(problem, rows.n_columns, rows.n_planes)
     best, best_gap = (w, b), math.inf
     history: list[float] = []
+    steps: list[float] = []
     for _ in range(problem.max_iter):
         found = rows.system(b)
         gap = measure(problem, w, b, found)
@@ -72,7 +74,7 @@ def run(problem: MarginProblem, rows: InteriorRows, tol: float) -> InteriorState
             best, best_gap = (w, b), gap
             rows.keep()
         mu = found.comp
-        if gap <= tol or stagnated(history) or not math.isfinite(gap) or mu == 0.0:
+        if gap <= tol or stagnated(history, steps) or not math.isfinite(gap) or mu == 0.0:
             break
         if not newton.factor(found):
             break  # a reduced problem without a solution runs off to infinity
@@ -84,6 +86,7 @@ def run(problem: MarginProblem, rows: InteriorRows, tol: float) -> InteriorState
         dw, db = newton.solve(rhs_w - pull, -rhs_b - e)
         step = min(1.0, max(0.995, 1.0 - mu / rows.n_margins) * rows.direct(dw, db))
         rows.step(step)
+        steps.append(step)
         w, b = w + step * dw, b + step * db
     return InteriorState(*best, history)
 
@@ -104,6 +107,14 @@ def measure(problem: MarginProblem, w: Floats, b: Floats, found: RowSums) -> flo
     return gap / abs(primal) if primal != 0.0 else gap
 
 
-def stagnated(history: list[float]) -> bool:
-    """Whether the last iterations together did not lower the gap by a tenth."""
-    return len(history) > PATIENCE and min(history[-PATIENCE:]) >= 0.9 * min(history[:-PATIENCE])
+def stagnated(history: list[float], steps: list[float]) -> bool:
+    """Whether the steps since the gap last fell by a tenth ought to have brought more.
+
+    With rare outcomes steps are short for a while, because some margins are blocked, and the gap hardly moves; they grow again.
+    So steps count by their length.
+    """
+    last, best = 0, math.inf
+    for i, gap in enumerate(history):
+        if gap < 0.9 * best:
+            last, best = i, gap
+    return sum(steps[last:]) >= EFFORT or len(history) - last > PATIENCE
