@@ -462,8 +462,8 @@ def test_stagnation_is_whole_steps_or_many_iterations_without_a_tenth():
     assert not _interior.stagnated(falling, whole[:19])
     assert not _interior.stagnated([1.0] * 4, whole[:3])
     assert _interior.stagnated([1.0] * 5, whole[:4])
-    assert not _interior.stagnated([1.0] * 61, [0.01] * 60)
-    assert _interior.stagnated([1.0] * 62, [0.01] * 61)
+    assert not _interior.stagnated([1.0] * 60, [0.01] * 59)
+    assert _interior.stagnated([1.0] * 61, [0.01] * 60)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
