@@ -52,9 +52,10 @@ class Moments:
         none = np.empty(0)
         merged: Moments | None = None
         for rows, block in _blocks(X):
-            out = np.empty((3, layout.width))
-            total = block_moments(block, none if weight is None else weight[rows], layout.first, layout.n_levels, out)
-            part = cls(total, *out)
+            counts, out = none if weight is None else weight[rows], np.zeros((3, layout.width))
+            total = block_moments(block, counts, layout.first, layout.n_levels, out)
+            n, mean, squares = out
+            part = cls(total, n, mean, _roots(squares, mean, block, counts, layout))
             merged = part if merged is None else merged.merge(part)
         assert merged is not None
         return merged
@@ -74,6 +75,19 @@ class Moments:
         spread = self.norm / math.sqrt(self.total) if self.total > 0.0 else np.zeros_like(self.norm)
         spread[spread <= 1e-12 * np.abs(self.mean)] = 0.0  # rounding of the mean, nothing of the column
         return spread
+
+
+def _roots(squares: Floats, mean: Floats, block: Floats, weight: Floats, layout: Layout) -> Floats:
+    """Roots of the sums of squares; those that are too large or too small for a float are taken in other units."""
+    roots = np.sqrt(squares)
+    if not ((squares > 1e-280) & (squares < np.inf)).all():
+        for c in np.flatnonzero(~((squares > 1e-280) & (squares < np.inf)) & (layout.level < 0)):
+            away = np.abs(block[:, layout.source[c]] - mean[c])
+            counts = np.where(np.isnan(away), 0.0, weight if len(weight) else 1.0)
+            away[counts == 0.0] = 0.0
+            reach = float(away.max(initial=0.0))
+            roots[c] = reach * math.sqrt(counts @ (away / reach) ** 2) if reach > 0.0 else 0.0
+    return roots
 
 
 @dataclass(frozen=True)

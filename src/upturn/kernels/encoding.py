@@ -6,16 +6,14 @@ level. Codes of levels and numbers are float64, NaN is missing; a code is below 
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from upturn.kernels._jit import F8, F8_2, I8, F8_2_out, f8, inner, kernel, void
+from upturn.kernels._jit import F8, F8_2, I8, F8_2_out, f8, kernel, void
 
 
 @kernel(f8, F8_2, F8, I8, I8, F8_2_out)
 def block_moments(X, weight, first, n_levels, out):
-    """Moments of the encoded columns: ``out`` (3, q) gets the weight seen, the mean, and the root of Σ w (x - mean)².
+    """Moments of the encoded columns: ``out`` (3, q) of zeros gets the weight seen, the mean, and Σ w (x - mean)².
 
     ``weight`` may be empty: every row counts 1. Returns the weight of all rows. Numbers are summed as differences from
     the block's first one, so a constant column has exactly its mean; a missing value is not seen. Of a level, all rows
@@ -23,17 +21,16 @@ def block_moments(X, weight, first, n_levels, out):
     """
     n, p = X.shape
     weighted = weight.size > 0
-    out[:, :] = 0.0
     total = 0.0
     for i in range(n):
         w = weight[i] if weighted else 1.0
-        if w == 0.0:
-            continue
-        total += w
-        for j in range(p):
-            x = X[i, j]
-            if x == x:
+        if w > 0.0:
+            total += w
+            for j in range(p):
+                x = X[i, j]
                 c = first[j]
+                if x != x:
+                    continue
                 if n_levels[j] >= 0:
                     out[1, c + np.int64(x)] += w
                 else:
@@ -51,41 +48,15 @@ def block_moments(X, weight, first, n_levels, out):
             held = out[1, level]
             out[0, level] = total
             out[1, level] = held / total if total > 0.0 else 0.0
-            out[2, level] = (held * (1.0 - out[1, level])) ** 0.5
+            out[2, level] = held * (1.0 - out[1, level])
     for i in range(n):
         w = weight[i] if weighted else 1.0
-        if w == 0.0:
-            continue
-        for j in range(p):
-            if n_levels[j] < 0 and X[i, j] == X[i, j]:
+        if w > 0.0:
+            for j in range(p):
                 deviation = X[i, j] - out[1, first[j]]
-                out[2, first[j]] += w * deviation * deviation
-    for j in range(p):
-        if n_levels[j] < 0:
-            c = first[j]
-            if 1e-280 < out[2, c] < math.inf:
-                out[2, c] = out[2, c] ** 0.5
-            else:
-                out[2, c] = _careful_norm(X, weight, j, out[1, c])
+                if n_levels[j] < 0 and deviation == deviation:
+                    out[2, first[j]] += w * deviation * deviation
     return total
-
-
-@inner
-def _careful_norm(X, weight, j, mean):
-    """Root of Σ w (x - mean)² where the squares would overflow or vanish."""
-    weighted = weight.size > 0
-    reach = 0.0
-    for i in range(X.shape[0]):
-        if X[i, j] == X[i, j] and not (weighted and weight[i] == 0.0):
-            reach = max(reach, abs(X[i, j] - mean))
-    if reach == 0.0:
-        return 0.0
-    total = 0.0
-    for i in range(X.shape[0]):
-        if X[i, j] == X[i, j]:
-            part = (X[i, j] - mean) / reach
-            total += (weight[i] if weighted else 1.0) * part * part
-    return reach * total**0.5
 
 
 @kernel(void, F8_2, I8, I8, F8_2, F8_2_out)
