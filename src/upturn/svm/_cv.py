@@ -21,8 +21,8 @@ from upturn.svm._uplift import RATIO, UpliftSVM, UpliftTask
 class UpliftSVMCV(UpliftSVM):
     r"""An :class:`UpliftSVM` with C and C2/C1 chosen on a grid, by the AUUC in cross-validation.
 
-    Each fold learns its own encoding, walks the grid from the smallest C and ratio on, and starts every fit from its
-    neighbour's solution. The point with the largest mean AUUC wins (of equals, the smallest C, then the smallest
+    Each fold learns its own encoding and walks the grid from the smallest C and ratio on, starting every fit from its
+    neighbour's solution; for p = 1 on up to 1,500 rows, the fits of a fold are made together instead, which is faster. The point with the largest mean AUUC wins (of equals, the smallest C, then the smallest
     ratio), and the machine is fitted with it on all rows.
 
     Parameters

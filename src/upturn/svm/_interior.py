@@ -14,7 +14,7 @@ import numpy as np
 
 from upturn._arrays import Floats
 from upturn.svm._problem import MarginData, MarginProblem, MarginSolution, certified, one_sided
-from upturn.svm._rows import HingeRows, InteriorRows, RowSums
+from upturn.svm._rows import HingeRows, MarginRows, RowSums
 from upturn.svm._system import NewtonSystem
 
 EFFORT = 4.0  # whole steps that bring nothing
@@ -58,7 +58,7 @@ def run_local(problem: MarginProblem, data: MarginData, tol: float) -> tuple[Int
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def run(problem: MarginProblem, rows: InteriorRows, tol: float) -> InteriorState:
+def run(problem: MarginProblem, rows: MarginRows, tol: float) -> InteriorState:
     """Iterate until the gap is below ``tol`` or no longer falls; ``rows`` keep the multipliers of the best iterate."""
     w, b = np.zeros(rows.n_columns), np.zeros(rows.n_planes)
     e = np.zeros(rows.n_planes) if problem.plane_linear is None else problem.plane_linear

@@ -60,7 +60,7 @@ class RowSums:
     slack: float = 0.0
 
 
-class InteriorRows(Protocol):
+class MarginRows(Protocol):
     """What the interior point of the L1 machines asks of its rows."""
 
     n_columns: int
@@ -118,7 +118,7 @@ class _Local:
 
 
 class HingeRows(_Local):
-    """Rows of an L1 problem for the interior point (:class:`InteriorRows`)."""
+    """Rows of an L1 problem for the interior point (:class:`MarginRows`)."""
 
     def __init__(self, data: MarginData) -> None:
         super().__init__(data, data.cost.shape[0] + 3)
