@@ -9,7 +9,7 @@ from naive import trees as naive
 from upturn.kernels import growing
 from upturn.kernels._jit import F8_out, f8, i8, inner, kernel, u8, void
 from upturn.kernels.criteria import CRITERIA, CTS, EUCLIDEAN, RULES, Criterion, Rules, choose_gain, divergence
-from upturn.kernels.forest import add_up, add_up_codes, find_leaves, group_moments, pack_nodes, twin_codes
+from upturn.kernels.forest import add_up, find_leaves, group_moments, pack_nodes, twin_codes
 from upturn.kernels.hashing import fold
 from upturn.kernels.histogram import CELLS, LAYOUT, Layout, Rows, build, features_a_pass
 
@@ -341,9 +341,6 @@ def test_prediction_walks_the_tree():
     ranges, level_code = np.array([[-1, -1], [0, 255], [-1, -1], [0, 255]]), np.arange(1, 256, dtype=np.int32)
     bins = (np.tile(middles, (4, 1)), ranges, level_code, np.arange(4))
     for size in (8, 24, 64):  # blocks end in the middle of eight rows, and of the table
-        out = np.full((51, 3), 0.25)
-        add_up_codes(twin_codes(some).reshape(-1), *arguments, values, size, out)
-        np.testing.assert_array_equal(out, expected)
         out = np.full((51, 3), 0.25)
         add_up(np.ascontiguousarray(as_numbers), *bins, *arguments, values, size, out)
         np.testing.assert_array_equal(out, expected)

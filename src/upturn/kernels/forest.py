@@ -10,6 +10,9 @@ has missing at the other end of the scale (``twin_codes``). A split where missin
 column, and ``code > cut`` is the whole test. A leaf has a cut of 255, which no code exceeds, and is its own left child:
 rows that have arrived stay where they are until the last of the eight has. Eight at once, because a step waits for the
 one before it. Trees with splits on sets of categories go a slower way, as do the last rows of a table.
+
+``add_up`` does all of it, from values to sums over the trees, a block of rows after the other in one call: threads that
+share the rows out meet neither in Python nor in memory. ``find_leaves`` is for those who want the leaves.
 """
 
 from __future__ import annotations
@@ -62,15 +65,15 @@ def _drop_one(codes, at, root, nodes, set_of, sets):
 
 
 @inner
-def _drop(codes, at, width, root, plain, nodes, set_of, sets, leaf, first, n):
-    """Leaves of ``n`` rows in one tree, written from ``leaf[first]`` on; their codes start at ``codes[at]``."""
+def _drop(codes, width, root, plain, nodes, set_of, sets, leaf, first, n):
+    """Leaves of ``n`` rows in one tree, written from ``leaf[first]`` on."""
     row = _ZERO
     if plain:
         while row + _EIGHT <= n:
-            _drop_eight(codes, width, at + row * width, root, nodes, leaf, first + row)
+            _drop_eight(codes, width, row * width, root, nodes, leaf, first + row)
             row += _EIGHT
     while row < n:
-        leaf[first + row] = _drop_one(codes, at + row * width, root, nodes, set_of, sets)
+        leaf[first + row] = _drop_one(codes, row * width, root, nodes, set_of, sets)
         row += _ONE
 
 
@@ -79,7 +82,7 @@ def _find_leaves(codes, columns, roots, plain, nodes, set_of, sets, leaf):
     width = np.uint64(columns)
     n = np.uint64(leaf.size // roots.size)
     for tree in range(np.uint64(roots.size)):
-        _drop(codes, _ZERO, width, roots[tree], plain[tree], nodes, set_of, sets, leaf, tree * n, n)
+        _drop(codes, width, roots[tree], plain[tree], nodes, set_of, sets, leaf, tree * n, n)
 
 
 def find_leaves(codes, roots, plain, nodes, set_of, sets):
@@ -112,20 +115,7 @@ def add_up(X, edges, level_range, level_code, features, roots, plain, nodes, set
         n = np.uint64(end - begin)
         encode_rows(X, begin, end, edges, level_range, level_code, features, 0, columns, 2, codes)
         for tree in range(np.uint64(roots.size)):
-            _drop(codes, _ZERO, np.uint64(columns), roots[tree], plain[tree], nodes, set_of, sets, leaf, _ZERO, n)
-            _add_values(leaf, n, values, np.uint64(begin), out)
-
-
-@kernel(void, U1, U4, U4, U4, I4, U8_2, F8_2, i8, F8_2_out)
-def add_up_codes(codes, roots, plain, nodes, set_of, sets, values, size, out):
-    """Add to each row the values of its leaves, from codes as ``twin_codes`` lays them out, flat."""
-    width = np.uint64(codes.size // out.shape[0])
-    leaf = np.empty(size, np.uint32)
-    for begin in range(0, out.shape[0], size):
-        n = np.uint64(min(size, out.shape[0] - begin))
-        for tree in range(np.uint64(roots.size)):
-            at = np.uint64(begin) * width
-            _drop(codes, at, width, roots[tree], plain[tree], nodes, set_of, sets, leaf, _ZERO, n)
+            _drop(codes, np.uint64(columns), roots[tree], plain[tree], nodes, set_of, sets, leaf, _ZERO, n)
             _add_values(leaf, n, values, np.uint64(begin), out)
 
 

@@ -191,7 +191,7 @@ class UpliftForest(TreeModel):
             unseen = np.flatnonzero(soil.unseen(role))
             at = rows[unseen]
             one = self.nodes_.tree(tree)
-            response[at] += one.add_up_codes(codes[unseen], one.value)
+            response[at] += one.value[one.leaves(codes[unseen])[0]]
             unseen_by[at] += 1.0
         with np.errstate(invalid="ignore"):
             self.oob_response_ = response / unseen_by[:, None]

@@ -55,7 +55,8 @@ class MemberTree(TreeModel):
         return self.bins_.encode_rows(X, n_jobs=self.n_jobs)
 
     def _predict_rows(self, rows: Codes) -> Floats:
-        return self.nodes_.add_up_codes(rows, self.nodes_.opinions("score"))
+        effects: Floats = self.nodes_.opinions("score")[self.nodes_.leaves(rows)[0]]
+        return effects
 
     def _recommend_rows(self, rows: Codes) -> Indices:
         features = self.nodes_.used_features

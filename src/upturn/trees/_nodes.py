@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from upturn._arrays import Bools, Floats, Ints
 from upturn._parallel import count_threads, run_parallel
 from upturn.base import Opinion, votes_for
-from upturn.kernels.forest import MOST_FEATURES, add_up, add_up_codes, find_leaves, group_moments, pack_nodes
+from upturn.kernels.forest import MOST_FEATURES, add_up, find_leaves, group_moments, pack_nodes
 from upturn.trees._bins import Bins, Codes, as_floats, pieces
 
 _CODES = 256_000  # bytes of codes at a time, which a core's own cache holds beside a tree's nodes
@@ -158,13 +158,6 @@ class Nodes:
         size = block_size(bins.n_features)
         for rows in pieces(len(X)):
             add_up(as_floats(X[rows]), *bins.arrays, self.used_features, *self._packed, values, size, out[rows])
-
-    def add_up_codes(self, codes: Codes, values: Floats) -> Floats:
-        """Sum over the trees of the values of each row's leaf, from codes for prediction."""
-        out = np.zeros((len(codes), values.shape[1]))
-        if len(codes):
-            add_up_codes(codes.reshape(-1), *self._packed, values, block_size(codes.shape[1] // 2), out)
-        return out
 
     def respond(self, bins: Bins, X: Floats, n_jobs: int | None = None) -> Floats:
         """Mean over the trees of the responses, control first: shape (n, 1 + K)."""
