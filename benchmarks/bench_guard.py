@@ -1,6 +1,6 @@
 """Has a change slowed a hot kernel down? Base against head, in alternating runs.
 
-    python benchmarks/bench_guard.py BASE_TREE [HEAD_TREE] [--tolerance 0.03] [--runs 21] [--only tree ...]
+    python benchmarks/bench_guard.py BASE_TREE [HEAD_TREE] [--tolerance 0.05] [--runs 21] [--only tree ...]
 
 A tree is a checkout of this repository (``git worktree add ../base main`` makes one); head is the tree of this file
 unless given. Two processes, one a tree, stay alive and take turns at each case, so that whatever else the machine does
