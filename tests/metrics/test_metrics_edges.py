@@ -169,9 +169,9 @@ def test_the_best_defined_model_comes_first():
         for name, value in [("undefined", np.nan), ("low", 0.1), ("high", 0.2)]
     }
     from upturn._target import read_target
-    from upturn.metrics._compare import Evaluation
+    from upturn.metrics._compare import Asked, Evaluation
 
-    table = Evaluation(estimates, read_target([0, 1], [0, 1]), 0.95)
+    table = Evaluation(estimates, [Asked.read("auuc")], read_target([0, 1], [0, 1]), 0.95)
     assert [line.split()[0] for line in repr(table).splitlines()[2:5]] == ["high", "low", "undefined"]
 
 
@@ -224,8 +224,8 @@ def test_one_group_is_not_a_packed_target(call):
 @pytest.mark.parametrize(
     ("item", "message"),
     [
-        (("auuc", {"kk": 3}), r"metric 'auuc' has no option 'kk': its options are ranking, convention"),
-        (("auu", {"k": 3}), r"metric 'auu' has no option 'k': it has none"),
+        (("auuc", {"kk": 3}), r"metric='auuc' has no option 'kk': its options are ranking, convention"),
+        (("auu", {"k": 3}), r"metric='auu' has no option 'k': it has none"),
         (("uplift_at", {"ranking": "both"}), r"ranking='both': expected 'separate'"),
         (("auuc",), r"metric \('auuc',\): expected a name, or a name and its options"),
         (3, r"metric 3: expected a name"),

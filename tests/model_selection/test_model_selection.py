@@ -166,11 +166,12 @@ def test_scorer_errors():
     with pytest.raises(ValueError, match="leave interval out"):
         uplift_scorer("auuc", interval=0.9)
     with pytest.raises(
-        ValueError, match=r"metric='auuc' has no option 'kk': its options are control, ranking, convention$"
+        ValueError, match=r"metric='auuc' has no option 'kk': its options are ranking, convention, control$"
     ):
         uplift_scorer("auuc", kk=3)
     with pytest.raises(
-        ValueError, match=r"metric='uplift_at' has no option 'sample_weight': its options are k, control"
+        ValueError,
+        match=r"metric='uplift_at' has no option 'sample_weight': its options are k, ranking, convention, control",
     ):
         uplift_scorer("uplift_at", sample_weight=[1])
     with pytest.raises(

@@ -8,7 +8,7 @@ LIFTS           Σ ΔW_a (S_a + S_a'), a = 0, 1: twice the area under each arm's
 GAIN            Σ Δk (V + V') with V = (S_1 / W_1 - S_0 / W_0) k
 RADCLIFFE       Σ Δk (Q + Q') with Q = S_1 - S_0 W_1 / W_0
 BALANCED        Σ Δx (u + u') with x = (W_0 / W_0n + W_1 / W_1n) / 2, u = S_1 / W_1n - S_0 / W_0n
-DEVIATION       Σ Δk (D + D') with D the summed effect scores above their mean, see :func:`_deviation`; and Σ_j w_j D(j)
+DEVIATION       Σ Δk (D + D') with D the summed effect scores above their mean; and Σ_j w_j D(j)
 HARMONIC        Σ_j w_j D(j) / k(j) over rows j = 1 … n, D running straight through a tie
 GAIN_SUM        Σ_j V(j), with V as it runs in causalml where an arm is still empty
 RADCLIFFE_SUM   Σ_j Q(j), likewise
@@ -22,8 +22,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from upturn.kernels._jit import F8_2, F8_out, inner, kernel, void
-from upturn.kernels.ranking import ROWS, S0, S1, W0, W1, gain
+from upturn.kernels._jit import inner
+from upturn.kernels.ranking import ROWS, S0, S1, W0, W1, deviation, gain, radcliffe
 
 LIFTS, GAIN, RADCLIFFE, BALANCED, DEVIATION, HARMONIC, GAIN_SUM, RADCLIFFE_SUM, TOC_SUM = range(9)
 
@@ -52,15 +52,10 @@ def _fold_gain(block, rows, out, c):
 
 
 @inner
-def _radcliffe(w0, s0, w1, s1):
-    return s1 - s0 * (w1 / w0 if w0 > 0 else 0.0)
-
-
-@inner
 def _fold_radcliffe(block, rows, out, c):
-    before = _radcliffe(block[0, W0], block[0, S0], block[0, W1], block[0, S1])
+    before = radcliffe(block[0, W0], block[0, S0], block[0, W1], block[0, S1])
     for i in range(1, rows + 1):
-        here = _radcliffe(block[i, W0], block[i, S0], block[i, W1], block[i, S1])
+        here = radcliffe(block[i, W0], block[i, S0], block[i, W1], block[i, S1])
         out[c, 0] += _step(block, i) * (here + before)
         before = here
 
@@ -77,33 +72,10 @@ def _fold_balanced(block, rows, totals, out, c):
 
 
 @inner
-def _deviation(block, i, totals):
-    """Sum over the rows above of (effect score - its mean), ending at 0.
-
-    A row's effect score is m_1 - m_0 + (y - m_1) / p_1 in the arm and m_1 - m_0 - (y - m_0) / p_0 in control, with m the
-    arm's mean outcome and p its share of the weight: the doubly robust score of a randomised experiment whose outcome
-    model is a constant per arm. Its mean is the difference m_1 - m_0. Without control, y itself is the effect score.
-    """
-    n = totals[W0] + totals[W1]
-    arm = (block[i, S1] - totals[S1] * (block[i, W1] / totals[W1])) * (n / totals[W1])
-    if totals[W0] == 0.0:
-        return arm
-    return arm - (block[i, S0] - totals[S0] * (block[i, W0] / totals[W0])) * (n / totals[W0])
-
-
-@kernel(void, F8_2, F8_out)
-def deviation_curve(table, out):
-    """The same at every row of a table, per person of the whole population."""
-    totals = table[-1]
-    for i in range(len(table)):
-        out[i] = _deviation(table, i, totals) / (totals[W0] + totals[W1])
-
-
-@inner
 def _fold_deviation(block, rows, totals, final, out, c):
-    before = _deviation(block, 0, totals)
+    before = deviation(block, 0, totals)
     for i in range(1, rows + 1):
-        here = 0.0 if final and i == rows else _deviation(block, i, totals)
+        here = 0.0 if final and i == rows else deviation(block, i, totals)
         m, r = _step(block, i), block[i, ROWS] - block[i - 1, ROWS]
         out[c, 0] += m * (here + before)
         out[c, 1] += m * before + (here - before) * (m * (r + 1) / (2 * r))
@@ -133,9 +105,9 @@ def reciprocals(k, m):
 @inner
 def _fold_harmonic(block, rows, totals, final, out, c):
     """Rows that share a score share its weight m equally, so row j of r stands at k + j m / r."""
-    before = _deviation(block, 0, totals)
+    before = deviation(block, 0, totals)
     for i in range(1, rows + 1):
-        here = 0.0 if final and i == rows else _deviation(block, i, totals)
+        here = 0.0 if final and i == rows else deviation(block, i, totals)
         m, r = _step(block, i), block[i, ROWS] - block[i - 1, ROWS]
         if m > 0:
             k, slope = block[i - 1, W0] + block[i - 1, W1], (here - before) / m
@@ -167,11 +139,11 @@ def _fold_radcliffe_sum(block, rows, out, c):
         w0, w1 = block[i, W0], block[i, W1]
         if w0 == 0:  # a straight line of Q from the start to where control begins
             continue
-        here = _radcliffe(w0, block[i, S0], w1, block[i, S1])
+        here = radcliffe(w0, block[i, S0], w1, block[i, S1])
         if block[i - 1, W0] == 0:
             out[c, 0] += here * (w0 + w1 + 1) / 2
         else:
-            before = _radcliffe(block[i - 1, W0], block[i - 1, S0], block[i - 1, W1], block[i - 1, S1])
+            before = radcliffe(block[i - 1, W0], block[i - 1, S0], block[i - 1, W1], block[i - 1, S1])
             m = _step(block, i)
             out[c, 0] += m * before + (here - before) * (m + 1) / 2
 

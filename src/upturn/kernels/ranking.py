@@ -83,12 +83,47 @@ def gain(w0, s0, w1, s1):
     return (rate1 - rate0) * (w0 + w1)
 
 
+@inner
+def radcliffe(w0, s0, w1, s1):
+    """S_1 - S_0 W_1 / W_0: successes of the arm beyond those control would have had, an empty control counting as none."""
+    return s1 - s0 * (w1 / w0 if w0 > 0 else 0.0)
+
+
+@inner
+def deviation(table, i, totals):
+    """Sum over the rows above of (effect score - its mean), ending at 0.
+
+    A row's effect score is m_1 - m_0 + (y - m_1) / p_1 in the arm and m_1 - m_0 - (y - m_0) / p_0 in control, with m the
+    arm's mean outcome and p its share of the weight: the doubly robust score of a randomised experiment whose outcome
+    model is a constant per arm. Its mean is the difference m_1 - m_0. Without control, y itself is the effect score.
+    """
+    n = totals[W0] + totals[W1]
+    arm = (table[i, S1] - totals[S1] * (table[i, W1] / totals[W1])) * (n / totals[W1])
+    if totals[W0] == 0.0:
+        return arm
+    return arm - (table[i, S0] - totals[S0] * (table[i, W0] / totals[W0])) * (n / totals[W0])
+
+
 @kernel(void, F8_2, F8_out)
-def gain_curve(table, out):
-    """The gain at every row of the table, per person of the whole population."""
-    total = table[-1, W0] + table[-1, W1]
+def gains(table, out):
+    """The gain at every row of a table."""
     for i in range(len(table)):
-        out[i] = gain(table[i, W0], table[i, S0], table[i, W1], table[i, S1]) / total
+        out[i] = gain(table[i, W0], table[i, S0], table[i, W1], table[i, S1])
+
+
+@kernel(void, F8_2, F8_out)
+def radcliffes(table, out):
+    """Radcliffe's Q at every row of a table."""
+    for i in range(len(table)):
+        out[i] = radcliffe(table[i, W0], table[i, S0], table[i, W1], table[i, S1])
+
+
+@kernel(void, F8_2, F8_2, F8_out)
+def deviations(table, totals, out):
+    """The deviation at every row of a table per person, ``totals`` being those of each row, or one row for all."""
+    for i in range(len(table)):
+        ends = totals[i if len(totals) > 1 else 0]
+        out[i] = deviation(table, i, ends) / (ends[W0] + ends[W1])
 
 
 @inner

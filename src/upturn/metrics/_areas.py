@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from upturn._arrays import Floats
 from upturn._target import Target
-from upturn.metrics._conventions import LIFT_COUNTS, Convention, Ranking, auuc_statistic, check_target
-from upturn.metrics._estimate import metric, warn_user
+from upturn.metrics._conventions import Convention, Ranking
+from upturn.metrics._estimate import metric
 from upturn.metrics._gate import read_group
-from upturn.metrics._ranked import Judged, judge, rank_one_group, read_ranked
+from upturn.metrics._ranked import judge, judge_one_group
+from upturn.metrics._registry import AREA, AUU, AUUC, LIFTS
 from upturn.metrics._replicates import Replicates
-from upturn.metrics._statistic import Statistic, measure, replicate
+from upturn.metrics._statistic import estimate, measure
 from upturn.metrics._strata import Strata
 
 
@@ -86,11 +85,9 @@ def auuc(
     >>> auuc(y, [7, 7, 7, 7], treatment)
     0.0
     """
-    statistic = auuc_statistic(ranking, convention)
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
-    target, scores = read_ranked(y, score, treatment, sample_weight, control)
-    check_target(convention, target)
-    return estimate(statistic, judge(target, scores), target, replicates)
+    options = {"ranking": ranking, "convention": convention}
+    return AUUC.number(y, score, treatment, sample_weight, control, options, replicates)
 
 
 @metric
@@ -133,8 +130,7 @@ def auu(
     0.5
     """
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
-    target, scores = read_ranked(y, score, treatment, sample_weight, control)
-    return estimate(LIFT_COUNTS, judge(target, scores), target, replicates)
+    return AUU.number(y, score, treatment, sample_weight, control, {}, replicates)
 
 
 @metric
@@ -182,38 +178,9 @@ def lift_area(
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
     values, scores, weight = read_group(y, score, sample_weight)
     judged = judge_one_group(values, scores, weight)
-    return estimate(LIFT_COUNTS, judged, Strata.one(values, weight), replicates)
-
-
-def judge_one_group(values: Floats, score: Floats, weight: Floats | None) -> Judged:
-    """One ranking of one group."""
-    return Judged([rank_one_group(values, score, weight)], np.ones(1))
-
-
-def estimate(
-    statistic: Statistic,
-    judged: Judged,
-    rows: Target | Strata,
-    replicates: Replicates | None,
-) -> float:
-    """A number, with its interval where there are replicates."""
-    value = float(measure([statistic], judged)[0])
-    warn_if_undefined(statistic, value)
-    if replicates is None:
-        return value
-    strata = rows if isinstance(rows, Strata) else Strata.of_arms(rows)
-    return replicates.estimate(value, replicate([statistic], [judged], strata, replicates)[0][0])
-
-
-def warn_if_undefined(statistic: Statistic, *values: float) -> None:
-    """Say why a number is NaN."""
-    if not np.isnan(values).any():
-        return
-    from sklearn.exceptions import UndefinedMetricWarning
-
-    warn_user(f"the number is not defined, and NaN stands for it: {statistic.undefined}", UndefinedMetricWarning)
+    return estimate(LIFTS, judged, Strata.one(values, weight), replicates)
 
 
 def mean_area(target: Target, scores: Floats) -> float:
     """AUUC of gated arguments; ``scores`` has a column per arm."""
-    return float(measure([auuc_statistic("separate", None)], judge(target, scores))[0])
+    return float(measure([AREA], judge(target, scores))[0])

@@ -13,7 +13,7 @@ from upturn._parameters import check, whole
 from upturn._results import Table, library_of
 from upturn._target import Target
 from upturn.kernels.ranking import S0, S1, W0, W1
-from upturn.metrics._conventions import rates_or_nan, ratio_or_nan
+from upturn.metrics._formulas import rates_or_nan, ratio_or_nan
 from upturn.metrics._ranked import Judged, Ranked, rank, read_ranked
 from upturn.metrics._replicates import Replicates
 from upturn.metrics._statistic import Statistic, measure, replicate

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -13,20 +12,12 @@ import numpy as np
 from upturn._arrays import Floats
 from upturn._results import NOT_AVAILABLE, Table, library_of
 from upturn._target import Target, read_score, read_target
-from upturn.metrics._areas import warn_if_undefined
-from upturn.metrics._at import at_statistic
-from upturn.metrics._conventions import (
-    LIFT_COUNTS,
-    autoc_statistic,
-    auuc_statistic,
-    check_metric_options,
-    check_target,
-    qini_statistic,
-)
 from upturn.metrics._estimate import Estimate, warn_user
+from upturn.metrics._metric import Definition, Metric
 from upturn.metrics._ranked import judge
+from upturn.metrics._registry import check_options, find_metric
 from upturn.metrics._replicates import Replicates, reach_of
-from upturn.metrics._statistic import Statistic, measure, replicate
+from upturn.metrics._statistic import Statistic, measure, replicate, warn_if_undefined
 from upturn.metrics._strata import Strata
 
 MetricName = str | tuple[str, Mapping[str, Any]]
@@ -36,34 +27,43 @@ class RankingWarning(UserWarning):
     """The sample is too small to say which model is better."""
 
 
-def _auuc(target: Target, ranking: Any = None, convention: Any = None) -> Statistic:
-    check_target(convention, target)
-    return auuc_statistic(ranking, convention)
+@dataclass(frozen=True)
+class Asked:
+    """A metric that was asked for: which definition, with which options, and what the tables call it."""
 
+    metric: Metric
+    definition: Definition
+    options: Mapping[str, Any]
+    name: str
 
-def _qini(target: Target, convention: Any = None, negative_effect: bool = True) -> Statistic:
-    check_target(convention, target)
-    return qini_statistic(convention, negative_effect)
+    @classmethod
+    def read(cls, item: Any) -> Asked:
+        """A name, or a name and its options; refused before there are any data."""
+        pair = isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[1], Mapping)
+        if not (isinstance(item, str) or pair):
+            raise ValueError(
+                f"metric {item!r}: expected a name, or a name and its options as ('uplift_at', {{'k': 0.1}})"
+            )
+        name, options = (item, {}) if isinstance(item, str) else item
+        metric: Metric = find_metric(name, measures="predict")
+        check_options(name, options, metric.ranking_options)
+        definition, own = metric.choose(options)
+        return cls(metric, definition, own, name + "".join(f" {value}" for value in options.values()))
 
+    def statistic(self, target: Target) -> Statistic:
+        """What is gathered from gated data."""
+        return self.definition.statistic_of(target, self.options)
 
-def _autoc(target: Target, convention: Any = None) -> Statistic:
-    check_target(convention, target)
-    return autoc_statistic(convention)
-
-
-def _uplift_at(target: Target, k: float = 0.3, ranking: Any = "separate", convention: Any = None) -> Statistic:
-    check_target(convention, target)
-    return at_statistic(target, k, ranking, convention)
-
-
-# Metrics of a ranking, by name: from the gated data and the metric's own options to what is gathered.
-STATISTICS: dict[str, Callable[..., Statistic]] = {
-    "auuc": _auuc,
-    "qini": _qini,
-    "autoc": _autoc,
-    "uplift_at": _uplift_at,
-    "auu": lambda target: LIFT_COUNTS,
-}
+    def text(self, value: float) -> str:
+        """A number as tables print it."""
+        if np.isnan(value):
+            return NOT_AVAILABLE
+        scale = 1000 if self.definition.per_person else 1
+        if not isinstance(value, Estimate):
+            return f"{scale * value:.4g}"
+        if np.isnan(value.se):
+            return f"{scale * float(value):.4g} [{NOT_AVAILABLE}]"
+        return f"{scale * float(value):.4g} [{scale * value.low:.4g}, {scale * value.high:.4g}]"
 
 
 class Evaluation(Mapping[str, dict[str, Any]]):
@@ -75,9 +75,14 @@ class Evaluation(Mapping[str, dict[str, Any]]):
     """
 
     def __init__(
-        self, numbers: dict[str, dict[str, Any]], target: Target, interval: float | None, library: str | None = None
+        self,
+        numbers: dict[str, dict[str, Any]],
+        asked: Sequence[Asked],
+        target: Target,
+        interval: float | None,
+        library: str | None = None,
     ) -> None:
-        self._numbers, self.interval, self._library = numbers, interval, library
+        self._numbers, self._asked, self.interval, self._library = numbers, asked, interval, library
         sizes = np.bincount(target.arm, minlength=target.n_arms + 1)
         self._arms = ", ".join(f"{label!r} {size:,}" for label, size in zip(target.labels, sizes, strict=True))
         self._n = len(target.y)
@@ -99,16 +104,15 @@ class Evaluation(Mapping[str, dict[str, Any]]):
         return Table(columns | _spread(values), library=self._library).to_frame()
 
     def _table(self) -> Table:
-        numbers = next(iter(self.values()))
-        first = next(iter(numbers))
+        first = self._asked[0].name
         order = sorted(self, key=lambda model: _falling(self[model][first]))
         columns: dict[str, Any] = {"model": order}
-        for name in numbers:
-            columns[name] = [_per_thousand(name, self[model][name]) for model in order]
+        for asked in self._asked:
+            columns[asked.name] = [asked.text(self[model][asked.name]) for model in order]
         return Table(
             columns,
             title=f"{len(self)} model(s) on {self._n:,} rows ({self._arms}){_intervals(self.interval)}",
-            notes=_notes(list(numbers)),
+            notes=_notes(self._asked),
         )
 
     def __repr__(self) -> str:
@@ -118,17 +122,18 @@ class Evaluation(Mapping[str, dict[str, Any]]):
         return self._table()._repr_html_()
 
 
-_OWN_UNITS = {"sklift", "causalml", "criteo", "libuplift"}  # ratios, counts, or areas with another zero
-
-
-def _in_own_units(name: str) -> bool:
-    return name == "auu" or not _OWN_UNITS.isdisjoint(name.split())
-
-
-def _notes(names: list[str]) -> list[str]:
-    note = "outcome units per 1,000 people; 0 is random targeting, except for uplift_at (the effect in the top)"
-    own = [name for name in names if _in_own_units(name)]
-    return [note, *([f"as they come, with a zero of their own: {', '.join(own)}"] if own else [])]
+def _notes(asked: Sequence[Asked]) -> list[str]:
+    """What the numbers are in, and what 0 is."""
+    common, own = ([a for a in asked if a.definition.per_person is per_person] for per_person in (True, False))
+    others = ", ".join(dict.fromkeys(f"{a.metric.name} ({a.metric.zero})" for a in common if a.metric.zero))
+    notes = []
+    if common:
+        notes.append(
+            "outcome units per 1,000 people; 0 is random targeting" + (f", except for {others}" if others else "")
+        )
+    if own:
+        notes.append(f"as they come, with a zero of their own: {', '.join(a.name for a in own)}")
+    return notes
 
 
 def _spread(values: Sequence[float]) -> dict[str, list[float]]:
@@ -140,17 +145,6 @@ def _spread(values: Sequence[float]) -> dict[str, list[float]]:
 
 def _intervals(interval: float | None) -> str:
     return "" if interval is None else f", {interval:.0%} intervals"
-
-
-def _per_thousand(name: str, value: float) -> str:
-    if np.isnan(value):
-        return NOT_AVAILABLE
-    scale = 1 if _in_own_units(name) else 1000
-    if not isinstance(value, Estimate):
-        return f"{scale * value:.4g}"
-    if np.isnan(value.se):
-        return f"{scale * float(value):.4g} [{NOT_AVAILABLE}]"
-    return f"{scale * float(value):.4g} [{scale * value.low:.4g}, {scale * value.high:.4g}]"
 
 
 def _falling(value: float) -> float:
@@ -182,8 +176,8 @@ def evaluate(
     treatment : array-like of shape (n,), optional
         Arm labels.
     metrics : sequence
-        Names among "auuc", "qini", "autoc", "uplift_at" and "auu", or pairs of a name and its options, such as
-        ``("uplift_at", {"k": 0.1})``.
+        Names of metrics of a ranking, such as "auuc" and "auu" (an unknown one is answered with all there are), or pairs of
+        a name and its options, such as ``("uplift_at", {"k": 0.1})``.
     sample_weight, control
         As in :func:`auuc`.
     interval : float or None
@@ -212,17 +206,17 @@ def evaluate(
     model   auuc
     oracle  52.04 [43.93, 60.14]
     guess   -3.031 [-11.42, 5.359]
-    outcome units per 1,000 people; 0 is random targeting, except for uplift_at (the effect in the top)
+    outcome units per 1,000 people; 0 is random targeting
     """
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
     found = _judge_all(y, scores, treatment, metrics, sample_weight, control, replicates)
     numbers = {
-        model: {name: found.number(m, j) for j, name in enumerate(found.names)} for m, model in enumerate(scores)
+        model: {asked.name: found.number(m, j) for j, asked in enumerate(found.asked)} for m, model in enumerate(scores)
     }
     if len(numbers) > 1:
         best, second = found.best_first()[:2]
         _warn_if_tied(list(scores), best, second, found)
-    return Evaluation(numbers, found.target, interval, library_of(*scores.values(), y, treatment))
+    return Evaluation(numbers, found.asked, found.target, interval, library_of(*scores.values(), y, treatment))
 
 
 def compare(
@@ -297,7 +291,7 @@ def compare(
     }
     return Table(
         columns | _spread(differences),
-        title=f"Paired differences in {found.names[0]} on {len(found.target.y):,} rows{_intervals(interval)}",
+        title=f"Paired differences in {found.asked[0].name} on {len(found.target.y):,} rows{_intervals(interval)}",
         formats={"p_value": _p_text},
         library=library_of(*scores.values(), y, treatment),
     )
@@ -308,7 +302,7 @@ class _Found:
     """The numbers of several models, ``values[model][metric]``, and the same on every replicate where there are any."""
 
     target: Target
-    names: list[str]
+    asked: list[Asked]
     values: list[list[float]]
     samples: list[list[Floats]]
     replicates: Replicates | None
@@ -346,21 +340,9 @@ def _judge_all(
         )
     if not metrics or isinstance(metrics, str):
         raise ValueError(f"metrics={metrics!r}: expected a list of names, such as ['auuc', 'qini']")
+    asked = [Asked.read(item) for item in metrics]
     target = read_target(y, treatment, sample_weight, control=control)
-    statistics, names = [], []
-    for item in metrics:
-        pair = isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[1], Mapping)
-        if not (isinstance(item, str) or pair):
-            raise ValueError(
-                f"metric {item!r}: expected a name, or a name and its options as ('uplift_at', {{'k': 0.1}})"
-            )
-        name, options = (item, {}) if isinstance(item, str) else item
-        if name not in STATISTICS:
-            raise ValueError(f"metric {name!r} is unknown: expected one of {', '.join(STATISTICS)}")
-        check_options(f"metric {name!r}", STATISTICS[name], options)
-        check_metric_options(name, options)
-        statistics.append(STATISTICS[name](target, **options))
-        names.append(name + "".join(f" {value}" for value in options.values()))
+    statistics = [one.statistic(target) for one in asked]
     models = []
     for model, score in scores.items():
         try:
@@ -371,7 +353,7 @@ def _judge_all(
     for statistic, column in zip(statistics, zip(*values, strict=True), strict=True):
         warn_if_undefined(statistic, *column)
     samples = [] if replicates is None else replicate(statistics, models, Strata.of_arms(target), replicates)
-    return _Found(target, names, values, samples, replicates)
+    return _Found(target, asked, values, samples, replicates)
 
 
 def _warn_if_tied(models: list[str], best: int, second: int, found: _Found) -> None:
@@ -389,19 +371,10 @@ def _warn_if_tied(models: list[str], best: int, second: int, found: _Found) -> N
         needed = n * (reach_of(difference.interval) * difference.se / difference) ** 2
         advice = f"if the difference is real, about {_round(needed):,} rows like these would show it"
     warn_user(
-        f"the sample is too small to rank {models[best]!r} and {models[second]!r} by {found.names[0]}: {n:,} rows give a difference of "
+        f"the sample is too small to rank {models[best]!r} and {models[second]!r} by {found.asked[0].name}: {n:,} rows give a difference of "
         f"{float(difference):.3g} with a {difference.interval:.0%} interval from {difference.low:.3g} to {difference.high:.3g}; {advice}",
         RankingWarning,
     )
-
-
-def check_options(what: str, function: Callable[..., Any], options: Mapping[str, Any], *hidden: str) -> None:
-    """Refuse options a metric does not have, naming those it has; ``hidden`` are parameters that are no options here."""
-    known = [name for name in list(inspect.signature(function).parameters)[1:] if name not in hidden]
-    strange = [name for name in options if name not in known]
-    if strange:
-        has = f"its options are {', '.join(known)}" if known else "it has none"
-        raise ValueError(f"{what} has no option {strange[0]!r}: {has}")
 
 
 def _p_text(p: float) -> str:

@@ -11,8 +11,9 @@ import numpy as np
 from upturn._arrays import Floats
 from upturn._parameters import INTERVAL, NONE, check
 from upturn._results import library_of, new_frame
-from upturn.kernels.ranking import S0, S1, W0, W1, gain_curve, separate_curve
-from upturn.metrics._conventions import Convention, Ranking, check_convention, check_ranking, check_target, rates, ratio
+from upturn.kernels.ranking import S0, S1, W0, W1, separate_curve
+from upturn.metrics._conventions import Convention, Ranking, check_convention, check_ranking, check_target
+from upturn.metrics._formulas import gains, rates, ratio
 from upturn.metrics._gate import read_group
 from upturn.metrics._ranked import Judged, Ranked, rank, rank_one_group, read_one_arm
 from upturn.metrics._replicates import Replicates, reach_of
@@ -250,8 +251,7 @@ def curve_of(ranked: Ranked, ranking: Ranking, convention: Convention | None = N
     table = ranked.table
     population, totals = table[:, W0] + table[:, W1], table[-1]
     if ranking == "joint":
-        height = np.empty(len(table))
-        gain_curve(table, height)
+        height = gains(table) / population[-1]
         height[-1] = rates(totals)
         if convention == "sklift":
             return Curve(population, height * population[-1])

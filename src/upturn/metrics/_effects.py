@@ -11,13 +11,14 @@ from upturn._propensity import read_propensity
 from upturn._results import library_of
 from upturn._target import Target, read_target
 from upturn.kernels.ranking import S1, W1
-from upturn.metrics._conventions import ratio
 from upturn.metrics._curves import GRID, Curve, with_band
 from upturn.metrics._estimate import metric
-from upturn.metrics._gate import read_recommended, read_response
+from upturn.metrics._formulas import ratio
+from upturn.metrics._gate import read_response
 from upturn.metrics._ranked import Judged, arm_shares, rank_one_group, read_ranked
+from upturn.metrics._registry import EXPECTED_RESPONSE, POLICY_VALUE
 from upturn.metrics._replicates import Replicates
-from upturn.metrics._robust import robust_effects, robust_values
+from upturn.metrics._robust import dr_effects, no_responses, robust_values
 from upturn.metrics._statistic import Statistic, replicate, replicate_means
 from upturn.metrics._strata import Strata
 
@@ -75,26 +76,6 @@ def effect_scores(
     return effects[:, 0] if target.n_arms == 1 else effects
 
 
-def dr_effects(target: Target, propensity: Any, response: Any) -> Floats:
-    """Effect scores of gated arguments, a column per arm."""
-    return robust_effects(target.y, target.arm, _responses(target, response), read_propensity(propensity, target))
-
-
-def _responses(target: Target, response: Any) -> Floats:
-    """Expected outcomes, of every row if they were given, else one row with the arms' means."""
-    if response is not None:
-        return read_response(response, target)
-    weight = np.ones(len(target.y)) if target.weight is None else target.weight
-    sums = np.bincount(target.arm, weights=weight * target.y, minlength=target.n_arms + 1)
-    sizes = np.bincount(target.arm, weights=weight, minlength=target.n_arms + 1)
-    return np.asarray(sums / sizes)[None, :]
-
-
-def _no_responses(target: Target) -> Floats:
-    """An outcome model that says 0, which makes a doubly robust value one of plain inverse propensity."""
-    return np.zeros((1, target.n_arms + 1))
-
-
 @metric
 def expected_response(
     y: Any,
@@ -144,9 +125,8 @@ def expected_response(
     1.0
     """
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
-    target = read_target(y, treatment, sample_weight, control=control)
-    values = _values(target, recommended, propensity, _no_responses(target))
-    return _mean_value(target, values, replicates)
+    options = {"propensity": propensity}
+    return EXPECTED_RESPONSE.number(y, recommended, treatment, sample_weight, control, options, replicates)
 
 
 @metric
@@ -197,22 +177,8 @@ def policy_value(
     1.0
     """
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
-    target = read_target(y, treatment, sample_weight, control=control)
-    values = _values(target, recommended, propensity, _responses(target, response))
-    return _mean_value(target, values, replicates)
-
-
-def _values(target: Target, recommended: Any, propensity: Any, response: Floats) -> Floats:
-    """The value of every row under the arm recommended for it."""
-    codes = read_recommended(recommended, target)
-    return robust_values(target.y, target.arm, codes, response, read_propensity(propensity, target))
-
-
-def _mean_value(target: Target, values: Floats, replicates: Replicates | None) -> float:
-    mean = float(np.average(values, weights=target.weight))
-    if replicates is None:
-        return mean
-    return replicates.estimate(mean, replicate_means(Strata.of_values(target, values), replicates))
+    options = {"propensity": propensity, "response": response}
+    return POLICY_VALUE.number(y, recommended, treatment, sample_weight, control, options, replicates)
 
 
 def modified_uplift_curve(
@@ -273,7 +239,7 @@ def modified_uplift_curve(
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
     target, scores = read_ranked(y, score, treatment, sample_weight, control)
     chance = read_propensity(propensity, target)
-    mu = _no_responses(target) if response is None else read_response(response, target)
+    mu = no_responses(target) if response is None else read_response(response, target)
     untreated = robust_values(target.y, target.arm, 0, mu, chance)
     best, treated, at_random = _best_arms(target, scores, mu, chance)
     gain = treated - untreated

@@ -101,6 +101,11 @@ def judge(target: Target, scores: Floats) -> Judged:
     return Judged([rank(target, scores[:, k], k + 1) for k in range(target.n_arms)], arm_shares(target))
 
 
+def judge_one_group(values: Floats, score: Floats, weight: Floats | None) -> Judged:
+    """One ranking of one group."""
+    return Judged([rank_one_group(values, score, weight)], np.ones(1))
+
+
 def read_ranked(y: Any, score: Any, treatment: Any, sample_weight: Any, control: Any) -> tuple[Target, Floats]:
     """Gate the arguments every ranking metric shares; the scores come as a matrix with one column per arm."""
     target = read_target(y, treatment, sample_weight, control=control)

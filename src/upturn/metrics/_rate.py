@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import numpy as np
-
-from upturn.metrics._areas import estimate, judge_one_group
-from upturn.metrics._conventions import (
-    Convention,
-    autoc_statistic,
-    check_target,
-    qini_statistic,
-)
-from upturn.metrics._effects import dr_effects
+from upturn.metrics._conventions import Convention
 from upturn.metrics._estimate import metric
 from upturn.metrics._gate import read_group
-from upturn.metrics._ranked import arm_shares, judge, read_ranked
+from upturn.metrics._ranked import judge_one_group
+from upturn.metrics._registry import AUTOC, QINI, find_metric
 from upturn.metrics._replicates import Replicates
-from upturn.metrics._statistic import Statistic, measure, replicate
+from upturn.metrics._statistic import estimate
 from upturn.metrics._strata import Strata
 
 
@@ -77,11 +69,9 @@ def autoc(
     >>> autoc([1, 0, 0, 0], [4, 3, 2, 1], [1, 0, 1, 0])
     0.375
     """
-    statistic = autoc_statistic(convention)
-    return _rate(
-        statistic, y, score, treatment, sample_weight, control, propensity, response, convention, interval,
-        n_bootstrap, random_state, n_jobs,
-    )  # fmt: skip
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    options = {"propensity": propensity, "response": response, "convention": convention}
+    return AUTOC.number(y, score, treatment, sample_weight, control, options, replicates)
 
 
 @metric
@@ -139,11 +129,14 @@ def qini(
     >>> qini([1, 0, 0, 0], [4, 3, 2, 1], [1, 0, 1, 0], convention="sklift")
     1.0
     """
-    statistic = qini_statistic(convention, negative_effect)
-    return _rate(
-        statistic, y, score, treatment, sample_weight, control, propensity, response, convention, interval,
-        n_bootstrap, random_state, n_jobs,
-    )  # fmt: skip
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    options = {
+        "propensity": propensity,
+        "response": response,
+        "convention": convention,
+        "negative_effect": negative_effect,
+    }
+    return QINI.number(y, score, treatment, sample_weight, control, options, replicates)
 
 
 @metric
@@ -183,49 +176,8 @@ def rate(
     >>> rate([3, 2, 1], [3, 2, 1])
     0.5
     """
-    statistics = {"autoc": autoc_statistic(None), "qini": qini_statistic(None)}
-    if metric not in statistics:
-        raise ValueError(f"metric={metric!r}: expected 'autoc' or 'qini'")
+    found = find_metric(metric, from_effects=True)
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
     values, scores, weight = read_group(effect, score, sample_weight)
-    strata = Strata.one(values, weight)
     judged = judge_one_group(values, scores, weight)
-    return estimate(statistics[metric], judged, strata, replicates)
-
-
-def _rate(
-    statistic: Statistic,
-    y: Any,
-    score: Any,
-    treatment: Any,
-    sample_weight: Any,
-    control: Any,
-    propensity: Any,
-    response: Any,
-    convention: Convention | None,
-    interval: float | None,
-    n_bootstrap: int,
-    random_state: Any,
-    n_jobs: int | None,
-) -> float:
-    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
-    target, scores = read_ranked(y, score, treatment, sample_weight, control)
-    check_target(convention, target)
-    if propensity is None and response is None:
-        return estimate(statistic, judge(target, scores), target, replicates)
-    only_effects(convention)
-    effects = dr_effects(target, propensity, response)
-    value, samples = 0.0, np.zeros(n_bootstrap)
-    for k, share in enumerate(arm_shares(target).tolist()):
-        judged = judge_one_group(effects[:, k], scores[:, k], target.weight)
-        value += share * float(measure([statistic], judged)[0])
-        if replicates is not None:
-            strata = Strata.of_values(target, effects[:, k])
-            samples += share * replicate([statistic], [judged], strata, replicates)[0][0]
-    return value if replicates is None else replicates.estimate(value, samples)
-
-
-def only_effects(convention: Convention | None) -> None:
-    """Refuse propensities and responses where another library's definition has no place for them."""
-    if convention not in (None, "grf"):
-        raise ValueError(f"convention={convention!r} has no effect scores: leave propensity and response out")
+    return estimate(found.definitions[0].statistic, judged, Strata.one(values, weight), replicates)

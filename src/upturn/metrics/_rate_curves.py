@@ -9,14 +9,14 @@ import numpy as np
 
 from upturn._arrays import Floats
 from upturn._results import library_of
-from upturn.kernels.areas import deviation_curve
-from upturn.kernels.ranking import S0, S1, W0, W1
-from upturn.metrics._conventions import Convention, check_convention, check_target, rates, ratio
+from upturn.kernels.ranking import W0, W1
+from upturn.metrics._conventions import Convention, check_convention, check_target
 from upturn.metrics._curves import GRID, Curve, banded, curve_of, person_by_person
-from upturn.metrics._effects import dr_effects
+from upturn.metrics._formulas import deviations, radcliffe, rates
+from upturn.metrics._metric import only_own_effects
 from upturn.metrics._ranked import Ranked, rank, rank_one_group, read_one_arm
-from upturn.metrics._rate import only_effects
 from upturn.metrics._replicates import Replicates
+from upturn.metrics._robust import dr_effects
 from upturn.metrics._statistic import Statistic
 from upturn.metrics._strata import Strata
 
@@ -71,7 +71,7 @@ def qini_curve(
     table = ranked.table
     population = table[:, W0] + table[:, W1]
     if convention in ("sklift", "causalml"):
-        height = table[:, S1] - table[:, S0] * ratio(table[:, W1], table[:, W0])
+        height = radcliffe(table)
         curve = Curve(population, height)
         if convention == "causalml":
             curve = person_by_person(population, height, table[:, W0] > 0, head_of_rates=False)
@@ -79,10 +79,8 @@ def qini_curve(
         x, u = curve_of(ranked, "separate")
         curve = Curve(x, u * table[-1, W1])
     else:
-        share, height = population / population[-1], np.empty(len(table))
-        deviation_curve(table, height)
-        height += share * rates(table[-1])
-        curve = Curve(share, height)
+        share = population / population[-1]
+        curve = Curve(share, deviations(table, table[-1]) + share * rates(table[-1]))
     curve = replace(curve, library=library_of(score, y, treatment))
     if replicates is None:
         return curve
@@ -146,8 +144,7 @@ def toc_curve(
     else:
         population = table[:, W0] + table[:, W1]
         share = population / population[-1]
-        deviation = np.empty(len(table))
-        deviation_curve(table, deviation)
+        deviation = deviations(table, table[-1])
         # Within a tie the curve is a hyperbola, so a wide one gets points of its own.
         extra = np.linspace(0, 1, 201)[1:-1]
         place = np.searchsorted(share, extra)
@@ -181,25 +178,18 @@ def _read_curve(
     check_target(convention, target)
     if propensity is None and response is None:
         return rank(target, scores, 1), Strata.of_arms(target)
-    only_effects(convention)
+    only_own_effects(convention)
     effects = np.ascontiguousarray(dr_effects(target, propensity, response)[:, 0])
     return rank_one_group(effects, scores, target.weight), Strata.of_values(target, effects)
-
-
-def _deviation(sums: Floats, totals: Floats) -> Floats:
-    """Effect scores above their mean, summed to here, per person: the kernel's D(k) / n."""
-    w0, s0, w1, s1 = np.moveaxis(totals, -1, 0)
-    arm = (sums[..., S1] - s1 * (sums[..., W1] / w1)) / w1
-    return np.asarray(arm - ratio(sums[..., S0] - s0 * ratio(sums[..., W0], w0), w0))
 
 
 def _qini_heights(sums: Floats, totals: Floats) -> Floats:
     ends = totals[..., None, :]
     share = (sums[..., W0] + sums[..., W1]) / (ends[..., W0] + ends[..., W1])
-    return np.asarray(_deviation(sums, ends) + share * rates(ends))
+    return np.asarray(deviations(sums, ends) + share * rates(ends))
 
 
 def _toc_heights(sums: Floats, totals: Floats) -> Floats:
     ends = totals[..., None, :]
     share = (sums[..., W0] + sums[..., W1]) / (ends[..., W0] + ends[..., W1])
-    return np.asarray(_deviation(sums, ends) / share)
+    return np.asarray(deviations(sums, ends) / share)

@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Bools, Floats
+from upturn._target import Target
 from upturn.kernels.resampling import BOOTSTRAP, HALF
 from upturn.kernels.walking import thin, walk
+from upturn.metrics._estimate import SmallSampleWarning, warn_user
 from upturn.metrics._ranked import Judged, Ranked
 from upturn.metrics._replicates import Replicates
-from upturn.metrics._strata import Strata
+from upturn.metrics._strata import FEW_ROWS, Strata
 
 Scheme = Literal["bootstrap", "half"]
 
@@ -51,6 +53,8 @@ class Statistic:
         replicates that hold a little more or less than the data must not make it vary.
     undefined : str
         Why the number can be NaN, where it can: what a formula divides by that may be 0.
+    top : str
+        What to call the part of the ranking that the number is of, where it is a part: an interval from few rows warns.
     """
 
     finish: Callable[..., Floats]
@@ -60,6 +64,7 @@ class Statistic:
     scheme: Scheme = "bootstrap"
     sized: bool = False
     undefined: str = ""
+    top: str = ""
 
     def end(self, sums: Floats, totals: Floats, whole: Floats) -> Floats:
         """The number, or one per replicate; ``whole`` are the totals of the data."""
@@ -124,6 +129,7 @@ def replicate(
 ) -> list[list[Floats]]:
     """``result[model][statistic]``: the statistic on every replicate, first axis, the same replicates for all."""
     strata.warn_if_few()
+    _warn_if_thin(statistics, strata)
     rankings = [
         [(ranked, _replicated_ties(ranked), strata.unit[ranked.order]) for ranked in model.rankings] for model in models
     ]
@@ -151,6 +157,39 @@ def replicate(
                     total = total + share * statistics[j].end(sums, tops, ranked.totals)
                 result[m][j] = np.asarray(total)
     return result
+
+
+def estimate(statistic: Statistic, judged: Judged, rows: Target | Strata, replicates: Replicates | None) -> float:
+    """A number, with its interval where there are replicates."""
+    value = float(measure([statistic], judged)[0])
+    warn_if_undefined(statistic, value)
+    if replicates is None:
+        return value
+    strata = rows if isinstance(rows, Strata) else Strata.of_arms(rows)
+    return replicates.estimate(value, replicate([statistic], [judged], strata, replicates)[0][0])
+
+
+def warn_if_undefined(statistic: Statistic, *values: float) -> None:
+    """Say why a number is NaN."""
+    if not np.isnan(values).any():
+        return
+    from sklearn.exceptions import UndefinedMetricWarning
+
+    warn_user(f"the number is not defined, and NaN stands for it: {statistic.undefined}", UndefinedMetricWarning)
+
+
+def _warn_if_thin(statistics: Sequence[Statistic], strata: Strata) -> None:
+    """Say so when the part of the ranking that a number is of has few rows; of a small arm the strata have said it."""
+    whole = float(strata.rows.min())
+    for statistic in statistics:
+        if statistic.top and statistic.shares is not None:
+            rows = whole * float(statistic.shares.min())
+            if rows < FEW_ROWS <= whole:
+                warn_user(
+                    f"{statistic.top} holds about {rows:.3g} rows of the smallest arm: an interval from so few is not to be "
+                    "trusted",
+                    SmallSampleWarning,
+                )
 
 
 def _replicated_ties(ranked: Ranked) -> Bools:

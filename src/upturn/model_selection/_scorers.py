@@ -2,39 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from sklearn.utils._metadata_requests import _MetadataRequester
 
-from upturn import metrics
 from upturn._target import read_target
-from upturn.metrics._compare import check_options
-from upturn.metrics._conventions import check_metric_options
-
-# What a metric measures: the scores of ``predict``, or the labels of ``recommend``.
-_SCORES: dict[str, Callable[..., float]] = {
-    "auuc": metrics.auuc,
-    "qini": metrics.qini,
-    "autoc": metrics.autoc,
-    "uplift_at": metrics.uplift_at,
-    "auu": metrics.auu,
-}
-_LABELS: dict[str, Callable[..., float]] = {
-    "expected_response": metrics.expected_response,
-    "policy_value": metrics.policy_value,
-}
-# What a scorer gets from the search or has no use for.
-_NO_OPTIONS = (
-    "score",
-    "recommended",
-    "treatment",
-    "sample_weight",
-    "interval",
-    "n_bootstrap",
-    "random_state",
-    "n_jobs",
-)
+from upturn.metrics._registry import check_options, find_metric
 
 
 class UpliftScorer(_MetadataRequester):  # type: ignore[misc]
@@ -52,10 +25,10 @@ class UpliftScorer(_MetadataRequester):  # type: ignore[misc]
         """Measure a fitted model on X and y, whose arms must be those of the fit."""
         check_arms(estimator, y, treatment, sample_weight)
         control = self.options.get("control", control_of(estimator))
-        options = {**self.options, "control": control, "sample_weight": sample_weight}
-        if self.metric in _LABELS:
-            return float(_LABELS[self.metric](y, recommended_by(estimator, X), treatment, **options))
-        return float(_SCORES[self.metric](y, estimator.predict(X), treatment, **options))
+        options = {name: value for name, value in self.options.items() if name != "control"}
+        metric = find_metric(self.metric)
+        said = estimator.predict(X) if metric.measures == "predict" else recommended_by(estimator, X)
+        return float(metric.number(y, said, treatment, sample_weight, control, options))
 
     def score(self, estimator: Any, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> float:
         """The same as calling it."""
@@ -106,8 +79,8 @@ def uplift_scorer(metric: str = "auuc", **options: Any) -> UpliftScorer:
     Parameters
     ----------
     metric : str
-        "auuc", "qini", "autoc", "uplift_at" or "auu", which measure ``predict``, or "expected_response" or "policy_value",
-        which measure ``recommend``.
+        Name of a metric, such as "auuc" or "uplift_at", which measure ``predict``, or "policy_value", which measures
+        ``recommend``; an unknown one is answered with all there are.
     **options
         Keywords of the metric, such as ``k=0.1`` for "uplift_at" or ``convention="sklift"``; any other is refused at once.
 
@@ -129,12 +102,9 @@ def uplift_scorer(metric: str = "auuc", **options: Any) -> UpliftScorer:
     >>> bool(cross_val_score(ClassTransformation(), X, up.pack(y, treatment), cv=folds, scoring=scoring).mean() > 0.2)
     True
     """
-    known = [*_SCORES, *_LABELS]
-    if metric not in known:
-        raise ValueError(f"metric={metric!r}: expected one of {', '.join(known)}")
+    found = find_metric(metric)
     if "interval" in options:
         raise ValueError("a scorer gives a plain number: leave interval out")
-    function = (_SCORES | _LABELS)[metric]
-    check_options(f"metric={metric!r}", function, options, *_NO_OPTIONS)
-    check_metric_options(metric, options)
+    check_options(metric, options, [*found.all_options, "control"])
+    found.choose(options)
     return UpliftScorer(metric, options)
