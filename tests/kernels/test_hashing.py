@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from upturn.kernels import hashing, sampling
 from upturn.kernels._jit import I8_out, f8, kernel, u8, void
 from upturn.kernels.hashing import below, draw, uniform
 from upturn.kernels.hashing import fold as inner_fold
@@ -43,3 +44,14 @@ def test_fold_depends_on_order_and_uniform_stays_below_one():
         assert fold(fold(a, b), a) != fold(fold(a, a), b)
         assert fold(a, b) != fold(b, a)
         assert 0 <= fraction(np.uint64(0)) < fraction(np.uint64(2**64 - 1)) < 1
+
+
+def test_two_purposes_never_share_a_key():
+    purposes = [
+        value
+        for home in (hashing, sampling)
+        for name, value in vars(home).items()
+        if name.isupper() and not name.startswith("_") and isinstance(value, np.uint64)
+    ]
+    assert len(purposes) > 12
+    assert len(set(purposes)) == len(purposes)

@@ -54,8 +54,8 @@ def test_nothing_that_pays_still_fits(instance):
 
 def test_a_budget_is_not_left_idle_because_the_best_is_too_dear():
     plan = target([9.0, 2.0, 1.0, 1.5], budget=3, cost=[4.0, 1.0, 1.0, 1.5])
-    assert plan.arm.tolist() == [0, 1, 0, 1]  # by slope 2.25, 2, 1, 1: the tie is broken by the seed
-    assert (plan.order[0], plan.filled, plan.left) == (1, 2, 0.5)
+    assert plan.arm.tolist() == [0, 1, 1, 0]  # by slope 2.25, 2, 1, 1: the tie is broken by the seed
+    assert (plan.order[0], plan.filled, plan.left) == (1, 2, 1.0)
     assert plan.marginal_gain == 2.25
     assert plan.apply([9.0, 2.0], cost=[4.0, 1.0]).tolist() == [0, 0]  # nobody was above the cut
     uplift, y, arm, _ = experiment(500, 2)

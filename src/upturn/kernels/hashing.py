@@ -31,8 +31,8 @@ LANDMARKS = np.uint64(9)  # the rows a kernel machine is built on
 BAND = np.uint64(10)  # the nested samples of a margin problem
 COORDINATES = np.uint64(11)  # the order in which coordinate descent visits multipliers
 QUADRUPLES = np.uint64(12)  # the rows of a stochastic gradient
-TIES = np.uint64(16)  # the order of people whom a plan cannot tell apart
-HALVES = np.uint64(17)  # the rows that `check` fits its models on
+TIES = np.uint64(5)  # the order of people whom a plan cannot tell apart
+HALVES = np.uint64(6)  # the rows that `check` fits its models on
 
 
 @inner
