@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from svm_rivals import by_clarabel, by_cvxopt
 
-from naive_svm import KINDS, margin_problem
+from naive.svm import KINDS, margin_problem
 from upturn.svm._problem import MarginProblem
 from upturn.svm._solve import solve
 
