@@ -129,7 +129,8 @@ def test_importances_survive_a_file_and_weights_scale_nothing(learner, experimen
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(upturn.load(tmp_path / "model").feature_importances_, model.feature_importances_)
     heavy = learner(**seed).fit(X, y, treatment, sample_weight=np.full(len(y), 2.0))
-    assert (heavy.feature_importances_ < 1.5 * model.feature_importances_ + 1e-3).all()
+    # Penalties weigh less against heavier rows, so the trees differ a little; importances of twice the weight would be double.
+    assert 2 / 3 < heavy.feature_importances_.sum() / model.feature_importances_.sum() < 3 / 2
 
 
 def test_bags_of_learners_have_their_mean(experiment):
