@@ -20,7 +20,7 @@ from _measure import BUILD, PeakMemory, best_time, fresh_process, report, write_
 AREAS = ["auuc", "auuc joint", "qini", "autoc", "auu", "lift_area", "uplift_at"]
 CURVES = ["uplift curve", "uplift curve joint", "qini curve", "toc curve", "lift curve", "modified uplift curve"]
 VALUES = ["expected_response", "policy_value"]
-TABLES = ["calibration_table", "evaluate", "compare"]
+TABLES = ["calibration_table", "calibration_table, no interval", "evaluate", "evaluate, no interval", "compare"]
 SAME_NUMBER = ["auuc as sklift", "auuc as causalml", "qini as sklift", "qini as causalml"]
 JOBS = AREAS + CURVES + VALUES + TABLES + SAME_NUMBER
 BOOTSTRAPS = ["auuc bootstrap", "qini bootstrap", "autoc bootstrap"]

@@ -47,6 +47,10 @@ _FORMS = {
 def upturn(job):
     from upturn import metrics
 
+    def one(data):
+        y, score, treatment = data
+        return y, {"one": score}, treatment
+
     def two(data):
         y, score, treatment = data
         return y, {"one": score, "two": -score}, treatment
@@ -69,10 +73,14 @@ def upturn(job):
         "lift_area": with_options("lift_area"),
         "expected_response": with_options("expected_response"),
         "policy_value": with_options("policy_value"),
-        # an interval is part of these three: 2 replicates for the table of bins, 10 for two models
-        "calibration_table": lambda data: float(metrics.calibration_table(*data, n_bootstrap=2)["observed"][0]),
-        "evaluate": lambda data: float(metrics.evaluate(*two(data), n_bootstrap=10)["one"]["auuc"]),
-        "compare": lambda data: float(metrics.compare(*two(data), n_bootstrap=10)["difference"][0]),
+        # an interval, of 200 replicates, is part of these unless it is left out
+        "calibration_table": lambda data: float(metrics.calibration_table(*data)["observed"][0]),
+        "calibration_table, no interval": lambda data: float(
+            metrics.calibration_table(*data, interval=None)["observed"][0]
+        ),
+        "evaluate": lambda data: float(metrics.evaluate(*one(data))["one"]["auuc"]),
+        "evaluate, no interval": lambda data: float(metrics.evaluate(*one(data), interval=None)["one"]["auuc"]),
+        "compare": lambda data: float(metrics.compare(*two(data))["difference"][0]),
         "toc curve": lambda data: float(metrics.toc_curve(*data).y[-1]),
         "lift curve": lambda data: float(metrics.lift_curve(*data).y[-1]),
         "modified uplift curve": lambda data: float(metrics.modified_uplift_curve(*data).y[-1]),
@@ -93,7 +101,7 @@ def sklift(job):
         "auuc": lambda d: metrics.uplift_auc_score(*d),
         "qini": lambda d: metrics.qini_auc_score(*d),
         "uplift_at": lambda d: metrics.uplift_at_k(*d, strategy="by_group", k=0.3),
-        "calibration_table": lambda d: float(metrics.uplift_by_percentile(*d)["uplift"].iloc[0]),
+        "calibration_table, no interval": lambda d: float(metrics.uplift_by_percentile(*d)["uplift"].iloc[0]),
         "uplift curve joint": lambda d: float(metrics.uplift_curve(*d)[1][-1]),
         "qini curve": lambda d: float(metrics.qini_curve(*d)[1][-1]),
     }

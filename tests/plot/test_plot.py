@@ -86,6 +86,8 @@ def test_lift_curves():
 def test_deciles():
     y, score, treatment = experiment()
     ax = plot.deciles(y, score, treatment, n_bins=5, random_state=0)
+    plain = plot.deciles(y, score, treatment, n_bins=5, interval=None)
+    assert [text.get_text() for text in plain.get_legend().get_texts()] == ["predicted", "observed"]
     table = metrics.calibration_table(y, score, treatment, n_bins=5, random_state=0)
     np.testing.assert_allclose([bar.get_height() for bar in ax.patches], 1000 * table["observed"])
     with pytest.raises(ValueError, match=r"one arm, and treatment holds 2 arms \[1, 2\].*plot.calibration"):

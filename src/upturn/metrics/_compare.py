@@ -12,11 +12,11 @@ import numpy as np
 from upturn._arrays import Floats
 from upturn._results import NOT_AVAILABLE, Table, library_of
 from upturn._target import Target, read_score, read_target
-from upturn.metrics._estimate import Estimate, warn_user
+from upturn.metrics._estimate import Estimate, reach_of, warn_user
 from upturn.metrics._metric import Definition, Metric
 from upturn.metrics._ranked import judge
 from upturn.metrics._registry import check_options, find_metric
-from upturn.metrics._replicates import Replicates, reach_of
+from upturn.metrics._replicates import Replicates
 from upturn.metrics._statistic import Statistic, measure, replicate, warn_if_undefined
 from upturn.metrics._strata import Strata
 

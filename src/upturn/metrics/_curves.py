@@ -13,10 +13,11 @@ from upturn._parameters import INTERVAL, NONE, check
 from upturn._results import library_of, new_frame
 from upturn.kernels.ranking import S0, S1, W0, W1, separate_curve
 from upturn.metrics._conventions import Convention, Ranking, check_convention, check_ranking, check_target
+from upturn.metrics._estimate import reach_of
 from upturn.metrics._formulas import gains, rates, ratio
 from upturn.metrics._gate import read_group
 from upturn.metrics._ranked import Judged, Ranked, rank, rank_one_group, read_one_arm
-from upturn.metrics._replicates import Replicates, reach_of
+from upturn.metrics._replicates import Replicates
 from upturn.metrics._statistic import Statistic, replicate
 from upturn.metrics._strata import Strata
 

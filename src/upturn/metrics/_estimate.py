@@ -17,6 +17,11 @@ class SmallSampleWarning(UserWarning):
     """An arm has so few rows that an interval says little."""
 
 
+def reach_of(interval: float) -> float:
+    """Standard errors from the middle of an interval of some confidence level to its end."""
+    return float(ndtri(0.5 + interval / 2))
+
+
 class Estimate(float):
     """A float with a standard error and an interval.
 
@@ -46,7 +51,7 @@ class Estimate(float):
         self = super().__new__(cls, value)
         defined = samples[np.isfinite(samples)]
         self.se = float(np.std(defined, ddof=1)) if np.isfinite(value) and len(defined) > 1 else float("nan")
-        z = float(ndtri(0.5 + interval / 2))
+        z = reach_of(interval)
         self.low, self.high = value - z * self.se, value + z * self.se
         self.interval, self.samples = interval, samples
         return self

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy.special import ndtri
 
 from upturn._arrays import Floats
 from upturn._parallel import run_parallel
 from upturn._parameters import INTERVAL, JOBS, NONE, SEED, check, whole
 from upturn._seeds import make_seed
-from upturn.metrics._estimate import Estimate
+from upturn.metrics._estimate import Estimate, reach_of
 
 Result = TypeVar("Result")
 
@@ -73,8 +72,3 @@ class Replicates:
         """``function`` of the numbers of the replicates, a block at a time, on threads; results in their order."""
         blocks = [range(first, min(first + BLOCK, self.n)) for first in range(0, self.n, BLOCK)]
         return run_parallel(function, blocks, n_jobs=self.n_jobs)
-
-
-def reach_of(interval: float) -> float:
-    """Standard errors from the middle of an interval of some confidence level to its end."""
-    return float(ndtri(0.5 + interval / 2))

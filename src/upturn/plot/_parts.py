@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
+from upturn.metrics._estimate import reach_of
 from upturn.plot._style import COLOURS, MARKERS, STYLES, legend, new_axes, tidy
 
 
@@ -48,7 +48,7 @@ def parts(model: Any, feature: str | int, *, interval: float | None = 0.95, ax: 
     for i in place[~part.separate]:
         ax.axvspan(i - 0.5, i + 0.5, color="#ebebeb", zorder=0, linewidth=0)
     means, errors = part.responses(classes), part.standard_errors(classes)
-    half = None if interval is None else ndtri(0.5 + interval / 2.0) * errors
+    half = None if interval is None else reach_of(interval) * errors
     for a, label in enumerate([fitted.control_, *fitted.arms_]):
         shift = 0.12 * (a - (means.shape[1] - 1) / 2)
         ax.errorbar(

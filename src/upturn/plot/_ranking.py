@@ -215,7 +215,7 @@ def deciles(
     treatment: Any = None,
     *,
     n_bins: int = 10,
-    interval: float = 0.95,
+    interval: float | None = 0.95,
     ax: Any = None,
     **options: Any,
 ) -> Any:
@@ -227,8 +227,8 @@ def deciles(
         As in :func:`upturn.metrics.calibration_table`.
     n_bins : int
         Number of bins.
-    interval : float
-        Confidence level.
+    interval : float or None
+        Confidence level; None draws no intervals.
     ax : matplotlib axes, optional
         Where to draw; made when not given.
     **options
@@ -247,9 +247,11 @@ def deciles(
             "draw all in plot.calibration(metrics.calibration_table(y, score, treatment))"
         )
     x, observed = table["bin"], 1000 * table["observed"]
-    reach = 1000 * (table["high"] - table["low"]) / 2
-    ax.bar(x, observed, color="#D6EAF8", edgecolor=COLOURS[0], width=0.75, label=f"observed, {interval:.0%} interval")
-    ax.errorbar(x, observed, reach, fmt="none", ecolor="#333333", elinewidth=1.1, capsize=3)
+    name = "observed" if interval is None else f"observed, {interval:.0%} interval"
+    ax.bar(x, observed, color="#D6EAF8", edgecolor=COLOURS[0], width=0.75, label=name)
+    if interval is not None:
+        reach = 1000 * (table["high"] - table["low"]) / 2
+        ax.errorbar(x, observed, reach, fmt="none", ecolor="#333333", elinewidth=1.1, capsize=3)
     ax.plot(x, 1000 * table["predicted"], color=COLOURS[1], marker="o", markersize=5, linestyle="--", label="predicted")
     ax.axhline(0, color="#333333", linewidth=0.9)
     ax.set(

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfcx, ndtri
+from scipy.special import erfcx
 
 from upturn._arrays import Floats
 from upturn._experiment import Experiment
@@ -16,6 +16,7 @@ from upturn._parameters import FLAG, INTERVAL, VERBOSE, Rule, check, number, who
 from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn.kernels.forest import twin_codes
+from upturn.metrics._estimate import reach_of
 from upturn.trees import _export
 from upturn.trees._base import TreeModel
 from upturn.trees._growth import Sampling, Soil
@@ -250,7 +251,7 @@ class UpliftForest(TreeModel):
             )
         mean, between, total = self.nodes_.moments(self.bins_, matrix, self.ci_group_size, self.n_jobs)
         variance = debiased_variance(between, total, self.ci_group_size, n_groups)
-        half = ndtri(0.5 + interval / 2.0) * np.sqrt(variance)
+        half = reach_of(interval) * np.sqrt(variance)
         low, high = mean - half, mean + half
         return (low[:, 0], high[:, 0]) if low.shape[1] == 1 else (low, high)
 
