@@ -179,10 +179,10 @@ def _test(data: Experiment, y: Floats, criterion: str, j: int) -> tuple[float, f
     levels = data.schema.levels[j]
     columns = _regressors(column_of(data.X, j), None if levels is None else len(levels))
     if criterion == "f":
-        statistic, extra, rest = f_statistic(columns, data.arm, data.n_arms, y, data.weight)
+        statistic, extra, rest = f_statistic(columns, data.arm, data.n_arms, y, data.weights)
         log_p = f_distribution.logsf(statistic, extra, rest) if extra > 0 and rest > 0 else 0.0
     else:
-        statistic, extra = likelihood_ratio(columns, data.arm, data.n_arms, y, data.weight)
+        statistic, extra = likelihood_ratio(columns, data.arm, data.n_arms, y, data.weights)
         log_p = chi2_distribution.logsf(statistic, extra) if extra > 0 else 0.0
     return statistic, float(log_p)
 

@@ -37,10 +37,10 @@ def _independent(design: Floats, scale: Floats, tolerance: float = 1e-12) -> Flo
 
 
 def f_statistic(
-    columns: Floats, arm: NDArray[np.uint8], n_arms: int, y: Floats, weight: Floats | None
+    columns: Floats, arm: NDArray[np.uint8], n_arms: int, y: Floats, weights: Floats
 ) -> tuple[float, int, int]:
     """Return the F statistic of the interaction terms and both its degrees of freedom."""
-    root = np.ones(len(y)) if weight is None else np.sqrt(weight)
+    root = np.sqrt(weights)
     design, n_small = _designs(columns, arm, n_arms)
     target = y * root
     residuals, ranks = [], []
@@ -58,10 +58,9 @@ def f_statistic(
 
 
 def likelihood_ratio(
-    columns: Floats, arm: NDArray[np.uint8], n_arms: int, y: Floats, weight: Floats | None
+    columns: Floats, arm: NDArray[np.uint8], n_arms: int, y: Floats, weights: Floats
 ) -> tuple[float, int]:
     """Return twice the gain in log-likelihood by the interaction terms, and their number."""
-    weights = np.ones(len(y)) if weight is None else weight
     design, n_small = _designs(columns, arm, n_arms)
     present = (weights > 0).astype(np.float64)
     small, large = _independent(design[:, :n_small], present), _independent(design, present)

@@ -83,8 +83,7 @@ class Evaluation(Mapping[str, dict[str, Any]]):
         library: str | None = None,
     ) -> None:
         self._numbers, self._asked, self.interval, self._library = numbers, asked, interval, library
-        sizes = np.bincount(target.arm, minlength=target.n_arms + 1)
-        self._arms = ", ".join(f"{label!r} {size:,}" for label, size in zip(target.labels, sizes, strict=True))
+        self._arms = ", ".join(f"{label!r} {size:,}" for label, size in zip(target.labels, target.sizes, strict=True))
         self._n = len(target.y)
 
     def __getitem__(self, model: str) -> dict[str, Any]:

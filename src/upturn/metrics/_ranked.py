@@ -56,7 +56,7 @@ class Ranked:
 def rank(target: Target, score: Floats, code: int) -> Ranked:
     """Sort the rows of control and arm ``code`` by a score given for all rows."""
     side = (target.arm == code).view(np.uint8)
-    rows = None if target.n_arms == 1 else np.flatnonzero((target.arm == 0) | (target.arm == code)).astype(np.uint32)
+    rows = None if target.n_arms == 1 else target.pair(code).astype(np.uint32)
     return _ranked(target.y, score, side, target.weight, rows, (0, code))
 
 
@@ -129,5 +129,5 @@ def arm_shares(target: Target) -> Floats:
     """Share of each treatment arm in the weight of all treated rows."""
     if target.n_arms == 1:
         return np.ones(1)
-    sizes = np.bincount(target.arm, weights=target.weight, minlength=target.n_arms + 1)[1:]
-    return np.asarray(sizes / sizes.sum())
+    totals = target.totals[1:]
+    return np.asarray(totals / totals.sum())
