@@ -1,0 +1,44 @@
+"""The contestants: a name, and a function that makes the estimator, seeded by the split.
+
+Add a line for what you compare. A name says what differs from the defaults; "svm" alone would be whatever the default is today.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from upturn.boosting import UpliftBagging, UpliftBoosting
+from upturn.meta import ClassTransformation, DRLearner, RLearner, SLearner, TLearner, XLearner
+from upturn.svm import DifferentialSVM, UpliftSVM
+from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
+
+
+def _seeded(kind: Callable[..., Any], **options: Any) -> Callable[[int], Any]:
+    return lambda split: kind(**options, random_state=split)
+
+
+def _plain(kind: Callable[..., Any], **options: Any) -> Callable[[int], Any]:
+    return lambda split: kind(**options)
+
+
+CONTESTANTS: dict[str, Callable[[int], Any]] = {
+    # defaults, whatever they are at the moment
+    "bagging": _seeded(UpliftBagging),
+    "boosting": _seeded(UpliftBoosting),
+    "class-transformation": _plain(ClassTransformation),
+    "cts": _seeded(CTSForest),
+    "differential-svm": _plain(DifferentialSVM),
+    "dr": _seeded(DRLearner),
+    "forest": _seeded(UpliftForest),
+    "r": _seeded(RLearner),
+    "s": _plain(SLearner),
+    "svm": _plain(UpliftSVM),
+    "t": _seeded(TLearner),
+    "tree": _seeded(UpliftTree),
+    "ucts": _seeded(UCTSForest),
+    "x": _plain(XLearner),
+    # exponents of the uplift machine
+    **{f"svm-p{p:g}": partial(lambda p, split: UpliftSVM(p=p), p) for p in (1.0, 1.2, 1.5, 2.0)},
+}

@@ -1,0 +1,146 @@
+"""Fit every contestant on every split of every set, and write what came out."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+
+def run(set_names, models, splits, jobs, path):
+    """Add rows to the file at ``path``; rows of the same set and model from an earlier run are replaced."""
+    from benchmarks.quality.contestants import CONTESTANTS
+    from benchmarks.quality.sets import load
+
+    unknown = [model for model in models if model not in CONTESTANTS]
+    if unknown:
+        raise SystemExit(f"no contestants are called {unknown}: there are {sorted(CONTESTANTS)}")
+    # Largest first, so that the last job to end is a short one.
+    tasks = [
+        (name, k)
+        for name in sorted(set_names, key=lambda name: -load(name).rows)
+        for k in range(load(name).splits(splits))
+    ]
+    rows = []
+    if jobs == 1:
+        for task in tasks:
+            rows += _watched(measure(*task, models), task)
+    else:
+        with ProcessPoolExecutor(jobs, initializer=_one_thread) as pool:
+            for task, found in zip(
+                tasks, pool.map(measure, *zip(*tasks, strict=True), [models] * len(tasks)), strict=True
+            ):
+                rows += _watched(found, task)
+    again = {(row["set"], row["model"]) for row in rows}
+    if path.exists():
+        rows += [row for row in json.loads(path.read_text())["rows"] if (row["set"], row["model"]) not in again]
+    rows.sort(key=lambda row: (row["set"], row["model"], row["split"]))
+    write(path, rows)
+
+
+def write(path, rows):
+    """One row a line, so that a difference can be read."""
+    import numpy as np
+
+    import upturn
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = ",\n".join("  " + json.dumps(row) for row in rows)
+    head = json.dumps({"upturn": upturn.__version__, "numpy": np.__version__})
+    path.write_text(f'{{"versions": {head},\n "rows": [\n{lines}\n ]}}\n')
+
+
+def _one_thread():
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"
+
+
+def _watched(rows, task):
+    print(
+        f"{task[0]} {task[1]}: " + ", ".join(f"{row['model']} {row.get('auuc', 'failed')}" for row in rows),
+        file=sys.stderr,
+    )
+    return rows
+
+
+def measure(name, k, models):
+    """The rows of all models on the k-th split of a set."""
+    from benchmarks.quality.contestants import CONTESTANTS
+    from benchmarks.quality.sets import load
+
+    chosen = load(name)
+    train, test = chosen.split(k)
+    common = {
+        "set": name,
+        "half": chosen.half,
+        "simulated": chosen.simulated,
+        "split": k,
+        "scale": _round(float(train.y.std())),
+    }
+    return [{**common, "model": model, **_one(CONTESTANTS[model](k), train, test)} for model in models]
+
+
+def _one(model, train, test):
+    """What one fit gives: areas, agreement with the truth, processor seconds, and the warnings of fit."""
+    start = time.process_time()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model.fit(train.X, train.y, train.treatment)
+        except (ValueError, TypeError) as error:
+            return {"failed": f"{type(error).__name__}: {error}"[:300]}
+    seconds = time.process_time() - start
+    import numpy as np
+
+    from upturn.metrics import auuc
+
+    score = np.asarray(model.predict(test.X), dtype=float).reshape(len(test.y), -1)[:, 0]
+    found = {"auuc": auuc(test.y, score, test.treatment), "seconds": seconds, "distinct": len(np.unique(score))}
+    if test.effect is not None:
+        found |= truth(score, test.effect, np.asarray(model.recommend(test.X)))
+    found = {key: _round(value) for key, value in found.items()}
+    if caught:
+        found["warnings"] = sorted({f"{warning.category.__name__}: {warning.message}"[:200] for warning in caught})
+    return found
+
+
+def truth(score, effect, recommended):
+    """Agreement of a score with the true effect.
+
+    ``correlation``, ``rank_correlation`` (0 for a constant score); ``share``, the area of the score's uplift curve over the diagonal,
+    in true effects, as a share of the oracle's; ``policy``, the true gain of treating whom the model recommends to treat, as a
+    share of the gain of treating whoever it helps. None where the truth is constant, or helps nobody.
+    """
+    import numpy as np
+    from scipy.stats import rankdata
+
+    def correlation(a, b):
+        a, b = a - a.mean(), b - b.mean()
+        size = np.sqrt((a @ a) * (b @ b))
+        return float(a @ b / size) if size > 0 else 0.0
+
+    def area(by):
+        rank = rankdata(by) / len(by)  # ties share their mean rank, and so their mean gain
+        return float((rank - rank.mean()) @ (effect - effect.mean())) / len(by)
+
+    treated = np.asarray(recommended != 0).reshape(-1)
+    best = float(np.maximum(effect, 0.0).sum())
+    found = {"policy": float(effect[treated].sum()) / best if best > 0 else None}
+    if np.ptp(effect) < 1e-12:
+        return {"correlation": None, "rank_correlation": None, "share": None, **found}
+    return {
+        "correlation": correlation(score, effect),
+        "rank_correlation": correlation(rankdata(score), rankdata(effect)),
+        "share": area(score) / area(effect),
+        **found,
+    }
+
+
+def _round(value):
+    return value if value is None or isinstance(value, int) else float(f"{float(value):.6g}")

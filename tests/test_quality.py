@@ -1,0 +1,84 @@
+"""The harness of quality: halves, pairs, truths, and a run from end to end."""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.quality import run, sets, show
+from benchmarks.quality.simulated import SIMULATED
+
+from upturn.datasets import PAPER_ROWS
+
+
+def test_every_set_has_one_half_and_they_alternate_by_name():
+    assert set(SIMULATED) | set(PAPER_ROWS) <= set(sets.HALVES)
+    ordered = sorted(sets.HALVES)
+    assert list(sets.HALVES) == ordered
+    assert [sets.HALVES[name] for name in ordered] == [("choose", "report")[i % 2] for i in range(len(ordered))]
+    assert set(sets.names("choose")) | set(sets.names("report")) == set(ordered)
+    assert set(sets.names("choose,simulated")) == set(sets.names("choose")) & set(SIMULATED)
+    with pytest.raises(SystemExit, match="no sets are called"):
+        sets.names("nothing")
+
+
+@pytest.mark.parametrize("name", sorted(SIMULATED))
+def test_simulated_sets_know_their_effect(name):
+    """Treated rows of a large effect do better than those of a small one, as the stated truth says."""
+    train, test = sets.load(name).split(0)
+    again, _ = sets.load(name).split(0)
+    assert np.array_equal(train.y, again.y)
+    assert len(train.y) == sets.load(name).rows
+    assert len(test.y) == sets.TEST_ROWS
+    assert test.effect.shape == test.y.shape
+    assert set(np.unique(test.treatment)) == {0, 1}
+    response = SIMULATED[name][0](4000, 7).details["response"]
+    data = SIMULATED[name][0](4000, 7)
+    assert np.array_equal(response[:, 1] - response[:, 0], data.effect)
+    expected = response[np.arange(4000), data.treatment]
+    assert abs(np.mean(data.y - expected)) < 5 * np.std(data.y - expected) / math.sqrt(4000)
+
+
+def test_truth_of_a_perfect_a_reversed_and_a_constant_score():
+    effect = np.random.default_rng(0).normal(0.5, 1, 500)
+    perfect = run.truth(np.exp(effect), effect, (effect > 0).astype(int))
+    assert perfect["share"] == pytest.approx(1)
+    assert perfect["rank_correlation"] == pytest.approx(1)
+    assert perfect["policy"] == pytest.approx(1)
+    assert run.truth(-effect, effect, np.zeros(500, int))["share"] == pytest.approx(-1)
+    flat = run.truth(np.zeros(500), effect, np.ones(500, int))
+    assert flat["rank_correlation"] == 0
+    assert flat["share"] == pytest.approx(0)
+    assert 0 < flat["policy"] < 1
+    assert run.truth(effect, np.full(500, 0.5), np.ones(500, int))["share"] is None
+
+
+def test_a_run_adds_to_its_file_and_is_shown(tmp_path, capsys):
+    path = tmp_path / "small.json"
+    run.run(["sim-crescents", "sim-randomised-small"], ["svm-p1.2", "class-transformation"], 2, 1, path)
+    run.run(["sim-crescents", "sim-zhao-2d"], ["svm-p2"], 2, 1, path)
+    rows = json.loads(path.read_text())["rows"]
+    assert len(rows) == 2 * 2 * 2 + 2 * 2
+    failed = [row for row in rows if "failed" in row]
+    assert {row["set"] for row in failed} == {"sim-zhao-2d"}  # a machine needs two outcomes
+    assert all(row["auuc"] > 0 and row["share"] > 0.3 for row in rows if row["set"] == "sim-crescents")
+    show.show(path, "svm-p1.2")
+    printed = capsys.readouterr().out
+    pairs = {
+        model: [row["auuc"] for row in rows if row["set"] == "sim-crescents" and row["model"] == model]
+        for model in ("svm-p1.2", "svm-p2")
+    }
+    difference = np.subtract(pairs["svm-p2"], pairs["svm-p1.2"])
+    assert f"{difference.mean():+.4f} ± {difference.std(ddof=1) / math.sqrt(2):.4f}" in printed
+    assert "svm-p2 did not fit sim-zhao-2d" in printed
+
+
+def test_standard_error_counts_the_overlap_of_splits():
+    pairs = [0.1, 0.3, 0.2, 0.4]
+    plain = np.std(pairs, ddof=1) / 2
+    assert show.standard_error(pairs, True) == pytest.approx(plain)
+    assert show.standard_error(pairs, False) == pytest.approx(np.std(pairs, ddof=1) * math.sqrt(1 / 4 + 0.25))
