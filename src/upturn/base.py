@@ -55,7 +55,8 @@ def all_or_nothing(model: BaseEstimator) -> Iterator[None]:
 
     Whatever stops it, an error or Ctrl-C at any line, the model is then exactly as it was before.
     """
-    before, kept = model.__dict__.copy(), _constructor_names(type(model))
+    kind: Any = type(model)
+    before, kept = model.__dict__.copy(), _constructor_names(kind)
     try:
         for name in before:
             if name not in kept and not name.startswith(_OF_SCIKIT_LEARN):
