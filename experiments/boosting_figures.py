@@ -59,7 +59,9 @@ def one_split(data, height, seed):
     )
     result = {}
     for algorithm in ALGORITHMS:
-        model = UpliftBoosting(base_tree(height), algorithm=algorithm, n_estimators=ROUNDS, random_state=seed)
+        model = UpliftBoosting(
+            base_tree(height), algorithm=algorithm, n_estimators=ROUNDS, ties="none", random_state=seed
+        )
         model.fit(X, y, t)
         result[algorithm] = by_round(model, model.staged_score(X_test, y_test, t_test))
         if algorithm == "adaboost":

@@ -23,6 +23,11 @@ def _plain(kind: Callable[..., Any], **options: Any) -> Callable[[int], Any]:
     return lambda split: kind(**options)
 
 
+def _boosted(split: int, height: int, min_samples_arm: Any = 1, **options: Any) -> Any:
+    tree = UpliftTree(max_depth=height, min_samples_split=2, min_samples_leaf=1, min_samples_arm=min_samples_arm)
+    return UpliftBoosting(tree, **{"n_estimators": 101, "random_state": split, **options})
+
+
 CONTESTANTS: dict[str, Callable[[int], Any]] = {
     # defaults, whatever they are at the moment
     "bagging": _seeded(UpliftBagging),
@@ -39,6 +44,24 @@ CONTESTANTS: dict[str, Callable[[int], Any]] = {
     "tree": _seeded(UpliftTree),
     "ucts": _seeded(UCTSForest),
     "x": _plain(XLearner),
+    # height, number and ties of boosted trees
+    **{f"boosting-h{h}": partial(lambda h, split: _boosted(split, h), h) for h in (1, 2, 3, 4, 5)},
+    **{f"boosting-h{h}-paper": partial(lambda h, split: _boosted(split, h, ties="none"), h) for h in (1, 3)},
+    **{
+        f"boosting-h{h}-n{n}": partial(lambda h, n, split: _boosted(split, h, n_estimators=n), h, n)
+        for h, n in [(3, 31), (3, 301), (4, 301)]
+    },
+    **{
+        f"boosting-h{h}-sqrt": partial(lambda h, split: _boosted(split, h, min_samples_arm="sqrt"), h)
+        for h in (1, 2, 3, 4)
+    },
+    **{
+        f"boosting-h{h}-sqrt-n{n}": partial(
+            lambda h, n, split: _boosted(split, h, min_samples_arm="sqrt", n_estimators=n), h, n
+        )
+        for h in (2, 3)
+        for n in (31, 301)
+    },
     # exponents of the uplift machine
     **{f"svm-p{p:g}": partial(lambda p, split: UpliftSVM(p=p), p) for p in (1.0, 1.2, 1.5, 2.0)},
 }

@@ -15,7 +15,6 @@ and, where it has them, ``_predict_response`` (expected outcomes, control first)
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
@@ -42,21 +41,15 @@ _OF_SCIKIT_LEARN = ("_sklearn_", "_skl_", "_metadata_request", "_parent_callback
 _ROUTED = {"treatment": True, "sample_weight": True}
 
 
-@functools.cache
-def _constructor_names(kind: type[BaseEstimator]) -> frozenset[str]:
-    """What constructors set: a class may have fewer parameters than the one it is made of, which has set the others."""
-    kinds: list[Any] = [base for base in kind.__mro__ if issubclass(base, BaseEstimator)]
-    return frozenset(name for base in kinds for name in base._get_param_names())
-
-
 @contextlib.contextmanager
 def all_or_nothing(model: BaseEstimator) -> Iterator[None]:
     """A fit from a clean slate: what an earlier one left is put aside, and put back if this one does not end.
 
     Whatever stops it, an error or Ctrl-C at any line, the model is then exactly as it was before.
     """
-    kind: Any = type(model)
-    before, kept = model.__dict__.copy(), _constructor_names(kind)
+    # A subclass may have fewer parameters than the class it is made of, whose constructor has set the others.
+    kinds: list[Any] = [kind for kind in type(model).__mro__ if issubclass(kind, BaseEstimator)]
+    before, kept = model.__dict__.copy(), {name for kind in kinds for name in kind._get_param_names()}
     try:
         for name in before:
             if name not in kept and not name.startswith(_OF_SCIKIT_LEARN):
@@ -295,6 +288,21 @@ class UpliftEstimator(Gated):
         """What ``_recommend`` says about prepared rows."""
         return self._recommend(rows)
 
+    # Models with leaves, whose answer is one of a few that they know beforehand, also say which.
+
+    @property
+    def _n_nodes(self) -> int:
+        """Nodes that rows can be in; 0 for a model without leaves."""
+        return 0
+
+    def _nodes_of(self, rows: Any) -> Indices:
+        """The leaf of prepared rows, by its number among the nodes."""
+        raise TypeError(f"{type(self).__name__} has no leaves")
+
+    def _node_opinions(self, how: Opinion) -> Floats:
+        """The opinion that rows of every node get: an array of shape (nodes, arms)."""
+        raise TypeError(f"{type(self).__name__} has no leaves")
+
     def _opinion(self, rows: Any, how: Opinion, n_arms: int) -> Floats:
         """The effects of prepared rows, or the model's votes for their arms; a column per arm."""
         return self._predict_rows(rows) if how == "score" else votes_for(self._recommend_rows(rows), n_arms)
@@ -304,11 +312,15 @@ class UpliftEstimator(Gated):
         members: Sequence[Any],
         voices: Sequence[float],
         X: Floats,
-        how: Opinion,
+        how: Opinion | Sequence[Floats],
         total: Floats,
         n_jobs: int | None,
     ) -> None:
-        """Add to ``total``, member after member, their opinions times their voices; this is one of them, of one form."""
+        """Add to ``total``, member after member, their opinions times their voices; this is one of them, of one form.
+
+        Of models with leaves, ``how`` may also be what to say in the nodes of each.
+        """
+        assert isinstance(how, str), "a model without leaves has nothing to say in them"
         rows = self._prepare_rows(X)
         for member, voice in zip(members, voices, strict=True):
             total += voice * member._opinion(rows, how, total.shape[1])

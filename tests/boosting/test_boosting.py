@@ -1,5 +1,7 @@
 """Uplift boosting, against the equations and theorems of the paper, and bagging."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import upturn as up
 from naive import boosting as naive_boosting
+from upturn import policy
 from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.boosting._coefficients import bound_factor, coefficients
 from upturn.meta import ClassTransformation, TreatedOnly
@@ -173,11 +176,117 @@ def test_theorem_1_half_an_error_is_no_gain():
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_score_is_the_weighted_vote_and_recommend_its_half(algorithm):
-    model, X, *_ = fitted(algorithm)
+    model, X, *_ = fitted(algorithm, ties="none")
     voices = np.log(1 / model.betas_)
     votes = np.array([member.recommend(X) == 1 for member in model.estimators_])
     np.testing.assert_allclose(model.predict(X), voices @ votes / voices.sum(), atol=1e-12)
     np.testing.assert_array_equal(model.recommend(X) == 1, voices @ votes >= voices.sum() / 2 - 1e-9)
+
+
+def leaf_effects_one_by_one(member, X, y, treatment, weight, asked):
+    """Effect in the leaf of every asked row, over the training rows in it; the average effect where a group is absent."""
+
+    def effect(rows):
+        means = [np.average(y[rows & (treatment == t)], weights=weight[rows & (treatment == t)]) for t in (0, 1)]
+        return means[1] - means[0]
+
+    leaves, found = member.apply(X).ravel(), {}
+    for leaf in np.unique(leaves):
+        rows = (leaves == leaf) & (weight > 0)
+        both = all((rows & (treatment == t)).any() for t in (0, 1))
+        found[leaf] = effect(rows if both else weight > 0)
+    return np.array([found[leaf] for leaf in member.apply(asked).ravel()])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("height", [1, 4])
+def test_tied_votes_are_ranked_by_the_leaves_own_effects(algorithm, height, weighted):
+    X, y, treatment = experiment(500)
+    weight = np.random.default_rng(5).integers(0, 3, 500).astype(float) if weighted else np.ones(500)
+    tree = UpliftTree(max_depth=height, min_samples_split=2, min_samples_leaf=1, min_samples_arm=1)
+    model = UpliftBoosting(tree, algorithm=algorithm, n_estimators=12, random_state=0)
+    model.fit(X, y, treatment, sample_weight=weight if weighted else None)
+    asked = experiment(300, seed=9)[0]
+    voices = np.log(1 / model.betas_)
+    votes = np.array([member.recommend(asked) == 1 for member in model.estimators_])
+    effects = np.array(
+        [leaf_effects_one_by_one(member, X, y, treatment, weight, asked) for member in model.estimators_]
+    )
+    expected = voices @ (votes + 1e-6 * effects) / voices.sum()
+    np.testing.assert_allclose(model.predict(asked), expected, rtol=0, atol=1e-14)
+    assert np.ptp(voices @ effects) > 0
+
+
+@pytest.mark.parametrize("base", [None, ClassTransformation()], ids=["tree", "logistic"])
+def test_ties_change_neither_the_members_nor_whom_to_treat(base):
+    X, y, treatment = experiment(800)
+    plain, ranked = (
+        UpliftBoosting(base, n_estimators=9, ties=ties, random_state=0).fit(X, y, treatment)
+        for ties in ("none", "effect")
+    )
+    np.testing.assert_array_equal(plain.history_, ranked.history_)
+    np.testing.assert_array_equal(plain.recommend(X), ranked.recommend(X))
+    assert 0 < np.abs(plain.predict(X) - ranked.predict(X)).max() <= 1e-6
+    assert len(np.unique(ranked.predict(X))) >= len(np.unique(plain.predict(X)))
+
+
+def test_a_base_without_leaves_ranks_ties_by_what_it_predicts():
+    X, y, treatment = experiment(400)
+    model = UpliftBoosting(ClassTransformation(), n_estimators=6, random_state=0).fit(X, y, treatment)
+    voices = np.log(1 / model.betas_)
+    votes = np.array([member.recommend(X) == 1 for member in model.estimators_])
+    effects = np.array([member.predict(X) for member in model.estimators_])
+    expected = voices @ votes / voices.sum() + 1e-6 * np.clip(voices @ effects / voices.sum(), -1, 1)
+    np.testing.assert_allclose(model.predict(X), expected, rtol=0, atol=1e-13)
+    *_, last = model.staged_predict(X)
+    np.testing.assert_array_equal(model.predict(X), last)
+
+
+def rare(n=30_000, seed=0):
+    """Few successes, and an effect for those with two properties: stumps vote in a handful of ways."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(0, n_levels, n) for n_levels in (4, 5, 2, 4)]).astype(float)
+    treatment, effect = rng.integers(0, 2, n), 0.03 * (X[:, 2] == 1) * (X[:, 3] < 2)
+    return X, (rng.random(n) < 0.01 + effect * treatment).astype(int), treatment, effect
+
+
+STUMP = UpliftTree(max_depth=1, min_samples_split=2, min_samples_leaf=1, min_samples_arm=1)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_collapsed_ensemble_says_so_and_its_remedy_works(algorithm):
+    X, y, treatment, _ = rare()
+    model = UpliftBoosting(STUMP, algorithm=algorithm, random_state=0)
+    with pytest.warns(UserWarning, match=r"members has collapsed: .* rows take only \d different value") as caught:
+        model.fit(X, y, treatment)
+    advice = str(caught[0].message)
+    assert "algorithm='adaboost' with estimator=UpliftTree(max_depth=4)" in advice
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        UpliftBoosting(UpliftTree(max_depth=4), algorithm="adaboost", random_state=0).fit(X, y, treatment)
+    X_new, *_, effect_new = rare(seed=1)
+    assert np.corrcoef(model.predict(X_new).argsort().argsort(), effect_new)[0, 1] > 0.4
+
+
+def test_one_decision_for_all_is_told():
+    X, _, treatment = experiment(2000)
+    y = (np.random.default_rng(0).random(2000) < 0.2 + treatment * (0.3 + 0.2 * (X[:, 0] > 0))).astype(int)
+    model = UpliftBoosting(UpliftTree(max_depth=3), algorithm="balanced", random_state=0)
+    with pytest.warns(UserWarning, match=r"the vote is for treatment in every row.*upturn\.policy\.target"):
+        model.fit(X, y, treatment)
+    assert (model.recommend(X) == 1).all()
+    assert policy.target(model.predict(X), fraction=0.3).n_treated == 600
+
+
+def test_a_table_with_few_different_rows_is_no_collapse():
+    rng = np.random.default_rng(0)
+    X, treatment = rng.integers(0, 2, (1000, 2)).astype(float), rng.integers(0, 2, 1000)
+    y = rng.random(1000) < 0.5 + 0.3 * treatment * np.where(X[:, 0] > 0, 1, -1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = UpliftBoosting(STUMP, n_estimators=15, random_state=0).fit(X, y, treatment)
+    assert len(np.unique(model.predict(X))) <= 4
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -278,6 +387,7 @@ def test_a_base_that_always_says_the_same(algorithm, restart, answer):
 
 @pytest.mark.filterwarnings("ignore:none of the 9 rounds")
 @pytest.mark.filterwarnings("ignore:the base model of round 1 makes no error")
+@pytest.mark.filterwarnings("ignore:the ensemble of . members has collapsed")
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("restart", ["combined", "strict"])
 @pytest.mark.parametrize(
@@ -303,6 +413,7 @@ def test_degenerate_outcomes_never_give_nan(algorithm, restart, outcome):
     [
         ({"algorithm": "gentle"}, ValueError, "algorithm='gentle': expected 'adaboost', 'balanced' or 'forgetting'"),
         ({"restart": "never"}, ValueError, "restart='never': expected 'combined' or 'strict'"),
+        ({"ties": "random"}, ValueError, "ties='random': expected 'effect' or 'none'"),
         ({"n_estimators": 0}, ValueError, "n_estimators=0: expected a whole number of at least 1"),
         ({"n_estimators": 2.5}, ValueError, "n_estimators=2.5"),
         ({"estimator": object()}, TypeError, r"is not an uplift model: .*ClassTransformation\(classifier\)"),
@@ -461,7 +572,7 @@ def raw_experiment(n=500, n_arms=1, seed=0):
 
 def one_by_one(model, X):
     """The members' opinions added up as they come, each from its own public prediction."""
-    total, heard = 0.0, 0.0
+    total, heard, seen = 0.0, 0.0, []
     for member, voice in zip(model.estimators_, model._voices(), strict=True):
         if getattr(model, "average", "vote") == "score":
             opinion = member.predict(X)
@@ -469,6 +580,11 @@ def one_by_one(model, X):
             choice = np.asarray(member.recommend(X))
             opinion = np.column_stack([choice == arm for arm in model.arms_]).astype(float)
             opinion = opinion[:, 0] if len(model.arms_) == 1 else opinion
+            if isinstance(model, UpliftBoosting):
+                opinion += (
+                    1e-6 * model._effects[len(seen)][member.nodes_.leaves(member._prepare_rows(member._encode(X)))[0]]
+                )
+                seen.append(member)
         total, heard = total + voice * opinion, heard + voice
     return total / heard
 

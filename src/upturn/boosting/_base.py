@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
-from itertools import groupby, islice
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -68,24 +68,32 @@ class Ensemble(UpliftEstimator):
         """How much every member counts."""
         return [1.0] * len(self.estimators_)
 
-    def _ask(self, X: Floats, how: Opinion) -> tuple[Floats, float]:
-        """Sum of the members' opinions times their voices, a column per arm, and sum of the voices."""
-        total, heard, voices = np.zeros((len(X), self._n_arms)), 0.0, iter(self._voices())
+    def _ask(self, X: Floats, how: Opinion | Sequence[Floats]) -> tuple[Floats, float]:
+        """Sum of the members' opinions times their voices, a column per arm, and sum of the voices.
+
+        ``how`` is the kind of opinion or, of members with leaves, what every one of them says in its nodes.
+        """
+        total, heard, first, voices = np.zeros((len(X), self._n_arms)), 0.0, 0, self._voices()
         for group in self._groups():
-            own = list(islice(voices, len(group)))
-            group[0]._add_opinions(group, own, X, how, total, getattr(self, "n_jobs", None))
-            for voice in own:  # one after the other, as stages do: Python's sum would round otherwise
+            mine = slice(first, first + len(group))
+            said = how if isinstance(how, str) else how[mine]
+            group[0]._add_opinions(group, voices[mine], X, said, total, getattr(self, "n_jobs", None))
+            for voice in voices[mine]:  # one after the other, as stages do: Python's sum would round otherwise
                 heard += voice
+            first += len(group)
         return total, heard
 
-    def _ask_in_turn(self, X: Floats, how: Opinion) -> Iterator[tuple[Floats, float]]:
+    def _ask_in_turn(self, X: Floats, how: Opinion | Sequence[Floats]) -> Iterator[tuple[Floats, float]]:
         """What ``_ask`` gives after 1, 2, … members; a new array each time."""
-        total, heard, voices = np.zeros((len(X), self._n_arms)), 0.0, iter(self._voices())
+        total, heard, m, voices = np.zeros((len(X), self._n_arms)), 0.0, 0, self._voices()
         for group in self._groups():
             rows = group[0]._prepare_rows(X)
             for member in group:
-                voice = next(voices)
-                total, heard = total + voice * member._opinion(rows, how, self._n_arms), heard + voice
+                if isinstance(how, str):
+                    opinion = member._opinion(rows, how, self._n_arms)
+                else:
+                    opinion = how[m][member._nodes_of(rows)]
+                total, heard, m = total + voices[m] * opinion, heard + voices[m], m + 1
                 yield total, heard
 
     def _groups(self) -> list[list[UpliftEstimator]]:

@@ -19,10 +19,12 @@ from upturn._target import Label, Outcome
 from upturn.base import UpliftEstimator
 from upturn.boosting._base import Ensemble, seeded
 from upturn.boosting._coefficients import Algorithm, bound_factor, coefficients
+from upturn.boosting._ties import TIE, collapse, leaf_effects, ranked_votes
 from upturn.kernels.boosting import reweigh, tally
 from upturn.kernels.hashing import RESTART, exponentials
 
 Restart = Literal["combined", "strict"]
+Ties = Literal["effect", "none"]
 _PERFECT = 1e-10  # the coefficient of a base model without an error, where it is the only member
 
 _ROUND = np.dtype(
@@ -63,6 +65,15 @@ class UpliftBoosting(Ensemble):
 
     a weighted vote for treatment, and :meth:`recommend` treats from one half up (equation (2)).
 
+    Few members give few different votes. So that tied rows are ranked too, ``predict`` adds a millionth of the effects of
+    the members' leaves, their mean weighted by the voices,
+
+    .. math:: s(x) + 10^{-6} \sum_m \log\tfrac{1}{\beta_m} \hat\tau_m(x) \Big/ \sum_m \log\tfrac{1}{\beta_m},
+
+    with :math:`\hat\tau_m(x)` the difference of the groups' mean outcomes, under the original weights and over the range
+    of the outcome, among the training rows in the leaf of x. A base without leaves gives the effects it predicts, their
+    mean kept from -1 to 1. ``recommend`` looks at the votes alone.
+
     Parameters
     ----------
     estimator : uplift model, optional
@@ -77,6 +88,9 @@ class UpliftBoosting(Ensemble):
         one group's error is not between 0 and 1/2. That leaves no member at all on data with a clear overall effect, so
         ``combined`` does so when both coefficients are 1, the combined error is not between 0 and 1/2, or a group's
         error is 0 or 1.
+    ties : {"effect", "none"}
+        Whether ``predict`` ranks rows with equal votes by the effects of the leaves they are in, or gives the votes alone,
+        which is the paper's score.
     random_state : int, RandomState, Generator or None
         Seed of the restarts, and of the base models.
     verbose : int
@@ -127,6 +141,7 @@ class UpliftBoosting(Ensemble):
         "algorithm": one_of("adaboost", "balanced", "forgetting"),
         "n_estimators": whole(least=1),
         "restart": one_of("combined", "strict"),
+        "ties": one_of("effect", "none"),
         "random_state": SEED,
         "verbose": VERBOSE,
         "control": LABEL,
@@ -139,6 +154,7 @@ class UpliftBoosting(Ensemble):
         algorithm: Algorithm = "adaboost",
         n_estimators: int = 101,
         restart: Restart = "combined",
+        ties: Ties = "effect",
         random_state: Any = None,
         verbose: int = 0,
         control: Label | None = None,
@@ -147,6 +163,7 @@ class UpliftBoosting(Ensemble):
         self.algorithm = algorithm
         self.n_estimators = n_estimators
         self.restart = restart
+        self.ties = ties
         self.random_state = random_state
         self.verbose = verbose
         self.control = control
@@ -160,6 +177,7 @@ class UpliftBoosting(Ensemble):
         rows = base._rows_of(prepared)
         weight, total = self._first_weights(data), data.weights.sum()
         members: list[UpliftEstimator] = []
+        votes, heard = np.zeros(len(data)), 0.0
         perfect: tuple[int, UpliftEstimator] | None = None
         history, bound, cells = np.zeros(self.n_estimators, dtype=_ROUND), 1.0, np.empty(4)
         for m in progress(range(self.n_estimators), self.verbose, "boosting"):
@@ -184,6 +202,9 @@ class UpliftBoosting(Ensemble):
                 bound *= bound_factor(*errors, *shares, *betas)
                 reweigh(decision, *groups, *betas, weight)
                 members.append(member)
+                voice = _voice(min(betas))
+                votes += voice * decision
+                heard += voice
             history[m] = (*errors, *shares, *betas, min(betas), bound, restarts)
         if not members and perfect is not None:
             m, member = perfect
@@ -196,6 +217,13 @@ class UpliftBoosting(Ensemble):
             )
         self.estimators_, self.history_, self._n_arms = members, history, 1
         self.betas_ = history["beta"][~history["restarted"]].copy()
+        self._keep_effects(
+            [leaf_effects(one._nodes_of(rows), one._n_nodes, data) for one in members if one._n_nodes]
+            if self.ties == "effect"
+            else None
+        )
+        if heard:
+            self._tell_collapse(votes / heard, data)
         if not members:
             usual = self.algorithm == "adaboost" and self.restart == "combined"
             warnings.warn(
@@ -208,6 +236,22 @@ class UpliftBoosting(Ensemble):
             )
         means = np.bincount(data.arm, data.weights * data.y) / data.target.totals
         self._constant = bool(means[1] > means[0])
+
+    def _keep_effects(self, effects: list[Floats] | None) -> None:
+        """The effects of the members' leaves, which rank tied votes: empty for members without leaves, None for no ranking."""
+        self._effects = effects
+        self._said = [ranked_votes(*one) for one in zip(self.estimators_, effects or (), strict=False)]
+
+    def _tell_collapse(self, votes: Floats, data: Experiment) -> None:
+        """Say that the votes do not tell the training rows apart, if so, and what helps."""
+        wrong = collapse(votes, _at_least_half(votes), self.n_estimators, self.ties == "effect", data)
+        if wrong is None:
+            return
+        warnings.warn(
+            f"the ensemble of {len(self.estimators_)} members has collapsed: {wrong}",
+            UserWarning,
+            stacklevel=4,
+        )
 
     def _first_weights(self, data: Experiment) -> Floats:
         return data.weights.copy() if self.algorithm == "adaboost" else _balance(data.weights, data.arm)
@@ -232,20 +276,29 @@ class UpliftBoosting(Ensemble):
     # ----------------------------------------------------------------------------------------- predicting
 
     def _voices(self) -> list[float]:
-        return [float(-np.log(beta)) for beta in self.betas_]
+        return [_voice(beta) for beta in self.betas_]
 
     def _staged(self, X: Floats) -> Iterator[Floats]:
-        return (votes / heard for votes, heard in self._ask_in_turn(X, "vote"))
+        if self._said or self._effects is None:
+            yield from (votes / heard for votes, heard in self._ask_in_turn(X, self._said or "vote"))
+            return
+        both = zip(self._ask_in_turn(X, "vote"), self._ask_in_turn(X, "score"), strict=True)
+        yield from (_ranked(votes / heard, effects / heard) for (votes, heard), (effects, _) in both)
 
     def _predict(self, X: Floats) -> Floats:
         if not self.estimators_:
             return np.full((len(X), 1), float(self._constant))
-        votes, heard = self._ask(X, "vote")
-        return votes / heard
+        votes, heard = self._ask(X, self._said or "vote")
+        if self._said or self._effects is None:
+            return votes / heard
+        effects, _ = self._ask(X, "score")
+        return _ranked(votes / heard, effects / heard)
 
     def _recommend(self, X: Floats) -> Indices:
-        # Equation (2), ties treat. Votes add up to one half only up to rounding, so half is met with a little slack.
-        return (self._predict(X)[:, 0] >= 0.5 - 1e-12).astype(np.intp)
+        if not self.estimators_:
+            return np.full(len(X), int(self._constant))
+        votes, heard = self._ask(X, "vote")
+        return _at_least_half(votes[:, 0] / heard)
 
     # ----------------------------------------------------------------------------------------- state
 
@@ -265,6 +318,7 @@ class UpliftBoosting(Ensemble):
             "members": self._get_members(),
             "history": {name: self.history_[name] for name in _ROUND.names or ()},
             "constant": self._constant,
+            "effects": None if self._effects is None else np.concatenate([np.empty(0), *self._effects]),
         }
 
     def _set_state(self, state: dict[str, Any]) -> None:
@@ -279,6 +333,28 @@ class UpliftBoosting(Ensemble):
         self._set_members(state["members"])
         if not ((self.betas_ > 0) & (self.betas_ < 1)).all() or len(self.estimators_) != len(self.betas_):
             raise ValueError("the members and their coefficients do not fit together")
+        self._keep_effects(None if state["effects"] is None else self._by_member(state["effects"]))
+
+    def _by_member(self, effects: Floats) -> list[Floats]:
+        sizes = [member._n_nodes for member in self.estimators_]
+        if effects.shape != (sum(sizes),) or effects.dtype != np.float64 or not (np.abs(effects) <= 1).all():
+            raise ValueError("the effects of the members' leaves are not well formed")
+        return np.split(effects, np.cumsum(sizes)[:-1]) if effects.size else []
+
+
+def _voice(beta: float) -> float:
+    """How much a member counts in the vote."""
+    return float(-np.log(beta))
+
+
+def _at_least_half(votes: Floats) -> Indices:
+    """Equation (2), ties treat. Votes add up to one half only up to rounding, so half is met with a little slack."""
+    return (votes >= 0.5 - 1e-12).astype(np.intp)
+
+
+def _ranked(votes: Floats, effects: Floats) -> Floats:
+    """Votes with a little of the members' mean effects, for members without leaves."""
+    return np.asarray(votes + TIE * np.clip(effects, -1.0, 1.0))
 
 
 def _balance(weight: Floats, arm: NDArray[np.uint8]) -> Floats:

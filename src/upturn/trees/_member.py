@@ -71,17 +71,29 @@ class MemberTree(TreeModel):
         best: Indices = self.nodes_.value.argmax(axis=1).take(self.nodes_.leaves(rows)[0])
         return best
 
+    @property
+    def _n_nodes(self) -> int:
+        return len(self.nodes_.feature)
+
+    def _nodes_of(self, rows: Codes) -> Indices:
+        leaf: Indices = self.nodes_.leaves(rows)[0].astype(np.intp)
+        return leaf
+
+    def _node_opinions(self, how: Opinion) -> Floats:
+        return self.nodes_.opinions(how)
+
     def _add_opinions(
         self,
         members: Sequence[Self],
         voices: Sequence[float],
         X: Floats,
-        how: Opinion,
+        how: Opinion | Sequence[Floats],
         total: Floats,
         n_jobs: int | None,
     ) -> None:
         nodes = Nodes.join([member.nodes_ for member in members])
-        values = np.repeat(voices, np.diff(nodes.first))[:, None] * nodes.opinions(how)
+        said = nodes.opinions(how) if isinstance(how, str) else np.concatenate(how)
+        values = np.repeat(voices, np.diff(nodes.first))[:, None] * said
 
         def add(rows: slice) -> None:
             nodes.add_up(self.bins_, X[rows], values, total[rows])
