@@ -17,7 +17,7 @@ LEVELS: list[set[str]] = [
     {"_target"},
     {"_table", "_propensity"},
     {"_experiment"},
-    {"_encode", "_results"},
+    {"_balance", "_encode", "_results"},
     {"metrics", "_splitters"},
     {"persist"},
     {"base"},

@@ -338,3 +338,18 @@ def test_warns_on_studies_that_were_not_randomised(load):
     report = check(data.X, data.y, data.treatment)
     assert not report.ok
     assert {"balance", "classifier"} <= set(report.warnings)
+
+
+@pytest.mark.parametrize("n_arms", [1, 2])
+def test_the_joint_test_of_balance_is_the_one_that_propensities_use(n_arms):
+    import pandas as pd
+
+    from upturn._balance import balance_pvalue
+
+    rng = np.random.default_rng(n_arms)
+    treatment = rng.integers(0, n_arms + 1, 600)
+    X = pd.DataFrame({"a": rng.normal(size=600) + 0.15 * treatment, "b": rng.choice(["x", "y", "z"], 600)})
+    X.loc[::5, "a"] = np.nan
+    found = check(X, rng.normal(size=600), treatment)["balance"].pvalue
+    assert 0 < found < 1
+    assert balance_pvalue(Trial.read(X, rng.normal(size=600), treatment, None, None, 0).data) == found

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Floats
+from upturn._balance import compared, flag_pvalue
 from upturn._check import _statistics as statistics
 from upturn._check._models import heterogeneity, tell_apart
 from upturn._check._report import ArmRow, CheckReport, FeatureRow, Finding, p_text
@@ -209,13 +210,8 @@ def _feature_rows(trial: Trial) -> list[FeatureRow]:
             known = members[~gone[members]]
             arm = treated[~gone[members]]
             if gone.any():
-                gone_pvalue = min(gone_pvalue, statistics.flag_pvalue(gone[members], treated))
-            if levels is None:
-                parts = [(column[known], statistics.rank_pvalue(column[known], arm))]
-            else:
-                flags = [column[known] == code for code in (range(len(levels)) if len(levels) > 2 else [1])]
-                parts = [(flag.astype(np.float64), statistics.flag_pvalue(flag, arm)) for flag in flags]
-            for values, p in parts:
+                gone_pvalue = min(gone_pvalue, flag_pvalue(gone[members], treated))
+            for values, p in compared(column[known], levels, arm):
                 comparisons += 1
                 pvalue = min(pvalue, p)
                 size = statistics.standardised_difference(values, arm, weights[known]) if len(values) else 0.0
@@ -274,7 +270,7 @@ def _missing_outcomes(trial: Trial, limit: float) -> Finding:
     gone, target = ~trial.observed, trial.data.target
     if not gone.any():
         return Finding("missing outcomes", "ok", None, limit, "none is missing")
-    pvalue = min(1.0, len(trial.pairs) * min(statistics.flag_pvalue(gone[rows], t) for _, rows, t in trial.pairs))
+    pvalue = min(1.0, len(trial.pairs) * min(flag_pvalue(gone[rows], t) for _, rows, t in trial.pairs))
     shares = [f"{label} {gone[target.arm == k].mean():.1%}" for k, label in enumerate(target.labels)]
     seen = f"missing: {', '.join(shares)}, {p_text(pvalue)}"
     if pvalue >= limit:

@@ -1,8 +1,4 @@
-"""The tests behind `upturn.check`: plain functions on arrays.
-
-All compare two groups under randomisation: given who is in the experiment, every assignment with the same group sizes
-is equally likely. Ranks and exact tails keep them honest with heavy tails, rare levels and unequal groups.
-"""
+"""The tests behind `upturn.check` besides those of balance: plain functions on arrays."""
 
 from __future__ import annotations
 
@@ -14,9 +10,6 @@ from scipy.special import ndtr
 
 from upturn._arrays import Bools, Floats, Ints
 
-_ENOUGH = 50.0  # expected rows in every cell from which the normal tail is close enough
-_FEW = 25  # a numeric column with fewer values besides its commonest one is judged as "is it the commonest?"
-
 
 def share_pvalue(counts: Ints, shares: Floats) -> float:
     """P-value of group sizes against intended shares: exact for two groups of moderate size, else chi-square."""
@@ -26,44 +19,6 @@ def share_pvalue(counts: Ints, shares: Floats) -> float:
     expected = shares * total
     statistic = float(((counts - expected) ** 2 / expected).sum())
     return float(stats.chi2.sf(statistic, len(counts) - 1))
-
-
-def flag_pvalue(flag: Bools, treated: Bools) -> float:
-    """Two-sided p-value for a yes/no column: hypergeometric, exact where any cell is small."""
-    n, ones, n1 = len(flag), int(flag.sum()), int(treated.sum())
-    if ones in (0, n) or n1 in (0, n):
-        return 1.0
-    seen = int((flag & treated).sum())
-    if min(ones, n - ones) * min(n1, n - n1) / n < _ENOUGH:
-        law = stats.hypergeom
-        return float(min(1.0, 2 * min(law.cdf(seen, n, ones, n1), law.sf(seen - 1, n, ones, n1))))
-    variance = n1 * (n - n1) * ones * (n - ones) / (float(n) * n * (n - 1))
-    return two_sided((seen - n1 * ones / n) / np.sqrt(variance))
-
-
-def rank_pvalue(values: Floats, treated: Bools) -> float:
-    """Two-sided p-value for a numeric column without missing values: rank sum, with the variance of tied ranks.
-
-    A column with two values, or with few values besides its commonest one, is judged as a yes/no column.
-    """
-    n, n1 = len(values), int(treated.sum())
-    if n1 in (0, n):
-        return 1.0
-    levels, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-    if len(levels) == 1:
-        return 1.0
-    common = int(counts.argmax())
-    if len(levels) == 2 or n - counts[common] < _FEW:
-        return flag_pvalue(codes == common, treated)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[codes]
-    centred = ranks - (n + 1) / 2
-    variance = n1 * (n - n1) / (float(n) * (n - 1)) * float(centred @ centred)
-    return two_sided(float(centred[treated].sum()) / np.sqrt(variance))
-
-
-def two_sided(z: float) -> float:
-    """Return the two-sided normal tail."""
-    return float(2 * ndtr(-abs(z)))
 
 
 def standardised_difference(values: Floats, treated: Bools, weight: Floats) -> float:

@@ -1,0 +1,81 @@
+"""Do the arms agree in their features? The tests of balance, on rows behind the gates, for `check` and for propensities.
+
+All compare two groups under randomisation: given who is in the experiment, every assignment with the same group sizes
+is equally likely. Ranks and exact tails keep them honest with heavy tails, rare levels and unequal groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from scipy.special import ndtr
+
+from upturn._arrays import Bools, Floats
+from upturn._experiment import Experiment
+
+_ENOUGH = 50.0  # expected rows in every cell from which the normal tail is close enough
+_FEW = 25  # a numeric column with fewer values besides its commonest one is judged as "is it the commonest?"
+
+
+def balance_pvalue(data: Experiment) -> float:
+    """The joint test: P(a column in which the arms differ as much | arms at random), corrected for all comparisons."""
+    pvalues = []
+    for j, levels in enumerate(data.schema.levels):
+        column, found = data.X[:, j], []
+        for code in range(1, data.n_arms + 1):
+            rows = data.target.pair(code)
+            known = rows[~np.isnan(column[rows])]
+            found += [p for _, p in compared(column[known], levels, data.arm[known] == code)]
+        pvalues.append(min(1.0, min(found) * len(found)))
+    return min(1.0, min(pvalues) * len(pvalues))
+
+
+def compared(values: Floats, levels: Sequence[Any] | None, treated: Bools) -> Iterator[tuple[Floats, float]]:
+    """What is compared of a column without missing values, and its p-value: the numbers, or every level as 0 and 1."""
+    if levels is None:
+        yield values, rank_pvalue(values, treated)
+        return
+    for code in range(len(levels)) if len(levels) > 2 else [1]:
+        flag = values == code
+        yield flag.astype(np.float64), flag_pvalue(flag, treated)
+
+
+def flag_pvalue(flag: Bools, treated: Bools) -> float:
+    """Two-sided p-value for a yes/no column: hypergeometric, exact where any cell is small."""
+    n, ones, n1 = len(flag), int(flag.sum()), int(treated.sum())
+    if ones in (0, n) or n1 in (0, n):
+        return 1.0
+    seen = int((flag & treated).sum())
+    if min(ones, n - ones) * min(n1, n - n1) / n < _ENOUGH:
+        law = stats.hypergeom
+        return float(min(1.0, 2 * min(law.cdf(seen, n, ones, n1), law.sf(seen - 1, n, ones, n1))))
+    variance = n1 * (n - n1) * ones * (n - ones) / (float(n) * n * (n - 1))
+    return two_sided((seen - n1 * ones / n) / np.sqrt(variance))
+
+
+def rank_pvalue(values: Floats, treated: Bools) -> float:
+    """Two-sided p-value for a numeric column without missing values: rank sum, with the variance of tied ranks.
+
+    A column with two values, or with few values besides its commonest one, is judged as a yes/no column.
+    """
+    n, n1 = len(values), int(treated.sum())
+    if n1 in (0, n):
+        return 1.0
+    levels, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    if len(levels) == 1:
+        return 1.0
+    common = int(counts.argmax())
+    if len(levels) == 2 or n - counts[common] < _FEW:
+        return flag_pvalue(codes == common, treated)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[codes]
+    centred = ranks - (n + 1) / 2
+    variance = n1 * (n - n1) / (float(n) * (n - 1)) * float(centred @ centred)
+    return two_sided(float(centred[treated].sum()) / np.sqrt(variance))
+
+
+def two_sided(z: float) -> float:
+    """Return the two-sided normal tail."""
+    return float(2 * ndtr(-abs(z)))
