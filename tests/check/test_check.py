@@ -348,7 +348,7 @@ def test_the_joint_test_of_balance_is_the_one_that_propensities_use(n_arms):
 
     rng = np.random.default_rng(n_arms)
     treatment = rng.integers(0, n_arms + 1, 600)
-    X = pd.DataFrame({"a": rng.normal(size=600) + 0.15 * treatment, "b": rng.choice(["x", "y", "z"], 600)})
+    X = pd.DataFrame({"a": rng.normal(size=600) + 0.25 * treatment, "b": rng.choice(["x", "y", "z"], 600)})
     X.loc[::5, "a"] = np.nan
     found = check(X, rng.normal(size=600), treatment)["balance"].pvalue
     assert 0 < found < 1
