@@ -24,7 +24,7 @@ LEVELS: list[set[str]] = [
     {"svm", "trees", "features", "datasets"},
     {"_nuisance"},
     {"boosting", "meta", "policy", "model_selection", "_check"},
-    {"plot", "_report"},
+    {"plot"},
     {"cli"},
 ]
 LEVEL = {room: depth for depth, rooms in enumerate(LEVELS) for room in rooms}

@@ -15,12 +15,10 @@ from benchmarks.quality.simulated import SIMULATED
 from upturn.datasets import PAPER_ROWS
 
 
-def test_every_set_has_one_half_and_they_alternate_by_name():
+def test_every_set_has_one_half():
     assert set(SIMULATED) | set(PAPER_ROWS) <= set(sets.HALVES)
-    ordered = sorted(sets.HALVES)
-    assert list(sets.HALVES) == ordered
-    assert [sets.HALVES[name] for name in ordered] == [("choose", "report")[i % 2] for i in range(len(ordered))]
-    assert set(sets.names("choose")) | set(sets.names("report")) == set(ordered)
+    assert abs(len(sets.names("choose")) - len(sets.names("report"))) <= 1
+    assert set(sets.names("choose")) | set(sets.names("report")) == set(sets.HALVES)
     assert set(sets.names("choose,simulated")) == set(sets.names("choose")) & set(SIMULATED)
     with pytest.raises(SystemExit, match="no sets are called"):
         sets.names("nothing")

@@ -1,6 +1,7 @@
 """The sets, and to which half each belongs.
 
-The halves were committed before the first run. They alternate by sorted name. Sets made of the same rows (the colon trial, and
+The halves were committed before the first run, alternating by sorted name; a set that is added later joins the smaller half, and
+no other changes sides. Sets made of the same rows (the colon trial, and
 Hillstrom's e-mails) are found in both, so the half "report" is new to what was chosen, but not in every case new rows.
 
 Real sets are split at random, 80 to 20, with arms and outcomes in the same shares; simulated ones are drawn anew for every split,

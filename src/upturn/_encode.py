@@ -46,9 +46,9 @@ class Moments:
     norm: Floats
 
     @classmethod
-    def of(cls, X: NDArray[Any], weight: Floats | None = None, layout: Layout | None = None) -> Moments:
+    def of(cls, X: NDArray[Any], weight: Floats | None = None, layout: ColumnLayout | None = None) -> Moments:
         """Moments of the columns of a matrix, taken block by block and merged in that order."""
-        layout = Layout.plain(X.shape[1]) if layout is None else layout
+        layout = ColumnLayout.plain(X.shape[1]) if layout is None else layout
         none = np.empty(0)
         merged: Moments | None = None
         for rows, block in _blocks(X):
@@ -77,7 +77,7 @@ class Moments:
         return spread
 
 
-def _roots(squares: Floats, mean: Floats, block: Floats, weight: Floats, layout: Layout) -> Floats:
+def _roots(squares: Floats, mean: Floats, block: Floats, weight: Floats, layout: ColumnLayout) -> Floats:
     """Roots of the sums of squares; those that are too large or too small for a float are taken in other units."""
     roots = np.sqrt(squares)
     if not ((squares > 1e-280) & (squares < np.inf)).all():
@@ -91,7 +91,7 @@ def _roots(squares: Floats, mean: Floats, block: Floats, weight: Floats, layout:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ColumnLayout:
     """Where each column of a table goes: to the encoded columns from ``first`` on, one per level, or one of numbers (-1)."""
 
     first: Ints
@@ -99,12 +99,12 @@ class Layout:
     width: int
 
     @classmethod
-    def plain(cls, n_columns: int) -> Layout:
+    def plain(cls, n_columns: int) -> ColumnLayout:
         """Numbers only."""
         return cls(np.arange(n_columns), np.full(n_columns, -1, np.int64), n_columns)
 
     @classmethod
-    def of(cls, schema: Schema) -> Layout:
+    def of(cls, schema: Schema) -> ColumnLayout:
         """The layout of a table."""
         n_levels = np.array([-1 if levels is None else len(levels) for levels in schema.levels], dtype=np.int64)
         ends = np.cumsum(np.where(n_levels < 0, 1, n_levels))
@@ -143,14 +143,14 @@ class LinearEncoder:
 
     Attributes
     ----------
-    layout : Layout
+    layout : ColumnLayout
         Which encoded column comes from which column and level of the table.
     fill, mean, scale : float arrays of shape (q,)
     spread : float array of shape (q,)
         Standard deviations of the columns at fit, before they are divided by ``scale``.
     """
 
-    layout: Layout
+    layout: ColumnLayout
     fill: Floats
     mean: Floats
     scale: Floats
@@ -161,11 +161,11 @@ class LinearEncoder:
         cls, X: NDArray[Any], schema: Schema, weight: Floats | None = None, *, standardize: bool = True
     ) -> LinearEncoder:
         """Learn the means and scales of a table's columns."""
-        layout = Layout.of(schema)
+        layout = ColumnLayout.of(schema)
         return cls.from_moments(Moments.of(X, weight, layout), layout, standardize=standardize)
 
     @classmethod
-    def from_moments(cls, moments: Moments, layout: Layout, *, standardize: bool = True) -> LinearEncoder:
+    def from_moments(cls, moments: Moments, layout: ColumnLayout, *, standardize: bool = True) -> LinearEncoder:
         """The encoder of rows with these moments, which may have been merged from parts."""
         spread, fill = moments.spread, moments.mean
         if layout.width and layout.n_levels.max() >= 0:
@@ -206,7 +206,7 @@ class LinearEncoder:
     @classmethod
     def from_state(cls, state: dict[str, Any], schema: Schema) -> LinearEncoder:
         """Rebuild and check an encoder that was read from a file."""
-        layout, numbers = Layout.of(schema), [np.asarray(state[name]) for name in _NUMBERS]
+        layout, numbers = ColumnLayout.of(schema), [np.asarray(state[name]) for name in _NUMBERS]
         fill, mean, scale, spread = numbers
         if any(array.shape != (layout.width,) for array in numbers):
             raise ValueError("the encoder's arrays do not fit the columns")

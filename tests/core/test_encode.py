@@ -14,7 +14,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from upturn import _encode
-from upturn._encode import Layout, LinearEncoder, Moments
+from upturn._encode import ColumnLayout, LinearEncoder, Moments
 from upturn._table import Schema, conform_table, read_table
 
 rng = np.random.default_rng(0)
@@ -183,7 +183,7 @@ def naive_moments(columns, weight):
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
 def test_moments_in_blocks_are_those_of_all_rows(monkeypatch, block, weight):
     monkeypatch.setattr(_encode, "BLOCK", block)
-    found = Moments.of(X, weight, Layout.of(SCHEMA))
+    found = Moments.of(X, weight, ColumnLayout.of(SCHEMA))
     given = np.ones(N) if weight is None else weight
     coded = naive(X, SCHEMA, given)[0]
     coded[np.isnan(X[:, 0]), 0] = np.nan  # the only numbers that are missing
@@ -212,7 +212,7 @@ def test_moments_of_parts_merge(column, cut):
 
 def test_an_encoder_of_parts_is_the_encoder():
     """What an engine does: every part sends its moments, and all parts get the same encoder."""
-    layout = Layout.of(SCHEMA)
+    layout = ColumnLayout.of(SCHEMA)
     parts = [Moments.of(X[rows], WEIGHT[rows], layout) for rows in (slice(0, 90), slice(90, 91), slice(91, N))]
     merged = LinearEncoder.from_moments(parts[0].merge(parts[1]).merge(parts[2]), layout)
     np.testing.assert_allclose(merged.transform(X), LinearEncoder.fit(X, SCHEMA, WEIGHT).transform(X), atol=1e-13)

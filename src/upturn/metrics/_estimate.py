@@ -75,7 +75,7 @@ class Estimate(float):
         return Estimate, (float(self), self.samples, self.interval)
 
 
-class Metric(Protocol):
+class MetricFunction(Protocol):
     """A metric: a float, or an :class:`Estimate` when an interval is asked for."""
 
     __name__: str
@@ -87,9 +87,9 @@ class Metric(Protocol):
     def __call__(self, *arguments: Any, interval: float, **options: Any) -> Estimate: ...
 
 
-def metric(function: Callable[..., float]) -> Metric:
+def metric(function: Callable[..., float]) -> MetricFunction:
     """Tell type checkers that ``interval=`` turns the float into an Estimate; the function itself is left as it is."""
-    return cast(Metric, function)
+    return cast(MetricFunction, function)
 
 
 def warn_user(message: str, category: type[Warning]) -> None:

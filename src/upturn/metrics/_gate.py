@@ -1,4 +1,4 @@
-"""Gates for what only some metrics take: one group without arms, propensities, responses, recommendations."""
+"""Gates for what only some metrics take: one group without arms, responses, recommendations."""
 
 from __future__ import annotations
 
