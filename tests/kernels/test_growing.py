@@ -81,7 +81,7 @@ def test_histograms_are_sums(weighted, n_arms, p):
     given = {"no": None, "alike": 1.5, "yes": weight[index]}[weighted]
     rows, layout = make_rows(index, arm[index], y[index], given)
     cells = np.empty(p * (n_arms + 1) * CELLS * layout.n_words, np.int64)
-    build(codes.reshape(-1).copy(), 60, np.arange(p), rows, layout, n_arms + 1, cells)
+    build(codes.reshape(-1).copy(), 60, np.arange(p), rows, 0, len(index), layout, n_arms + 1, cells)
     cells = cells.reshape(p, n_arms + 1, layout.n_words, CELLS)
     weighted = weighted != "no"
     for f in range(p):

@@ -1,5 +1,11 @@
 """The grower: from binned rows to a table of nodes, depth first, one kernel call a tree.
 
+It drives the stages, each in a file of its own:
+
+    histogram    sums of weight and outcome by feature, code and arm
+    splitting    the best split from them (``scanning`` tries the cuts of a feature, ``criteria`` says what they gain)
+    partition    the rows of a node divided between its children
+
 Rows are never copied whole: a node is a range of three parallel arrays (row index, histogram words, arm), which a split
 partitions in place. Two devices keep the histograms fast:
 
@@ -8,7 +14,8 @@ partitions in place. Two devices keep the histograms fast:
 - Blocks. Once the codes of a node fit the cache, they are copied into a compact block, and the whole subtree below is
   grown from it. Depth-first order makes one block enough.
 
-Both leave every sum, and so every tree, unchanged to the last bit.
+Both leave every sum, and so every tree, unchanged to the last bit. So would any other driver: the stages can be called
+from Python too, a level of nodes at a time, with histograms that were added up in several places.
 
 The grower can start at any node: it is given the rows, the node's key (from which all draws below it follow), its depth
 and its parent's estimates.
@@ -23,33 +30,56 @@ from numba import types
 
 from upturn.kernels._jit import (
     F8,
+    I4,
+    U1,
     F8_2_out,
     I4_2_out,
-    I4_out,
     I8_2_out,
     I8_out,
     U1_out,
     U8_out,
+    b1,
     i8,
     inner,
     kernel,
     u8,
     void,
 )
-from upturn.kernels.criteria import ANY_WEIGHT, NODE, RULES, Node, estimate
-from upturn.kernels.hashing import draw, fold, uniform
-from upturn.kernels.histogram import CELLS, LAYOUT, ROWS, Rows, add_rows, features_a_pass, node_sums, subtract
-from upturn.kernels.splitting import BEST, SCRATCH, Best, Scratch, partition, scan_feature
+from upturn.kernels.criteria import RULES
+from upturn.kernels.hashing import fold
+from upturn.kernels.histogram import (
+    CELLS,
+    LAYOUT,
+    ROWS,
+    Rows,
+    add_rows,
+    empty_rows,
+    features_a_pass,
+    node_sums,
+    subtract,
+    words_a_row,
+)
+from upturn.kernels.partition import move_rows
+from upturn.kernels.scanning import scan_feature
+from upturn.kernels.splitting import (
+    SEARCH,
+    TIES,
+    Search,
+    describe,
+    draw_feature,
+    goes_on,
+    make_search,
+    may_split,
+    start_search,
+)
 
-# What a node's draws are for; its children's keys are folded from its own.
-_LEFT, _RIGHT, _FEATURES, _ONE_FEATURE, _TIES = (np.uint64(k) for k in (1, 2, 3, 4, 5))
-
+_LEFT, _RIGHT = np.uint64(1), np.uint64(2)  # what a node's key is folded with for its children's
 BLOCK_BYTES = 800_000  # a good size of a block: what a core's own cache holds beside the histograms
 _NODES = 128  # room for nodes at first
 FEATURE_COLUMN, CUT, LEFT_CHILD, CATEGORY_SET, MISSING_LEFT = 0, 1, 2, 3, 4  # columns of ``links``
 LINKS = 5
-# Columns of ``stack``: a waiting node, its parent, its rows and those held out, its depth, the rows of its block (0 if in none), the
-# slot of its kept histograms (-1 if none); then the integer sums, weight and outcome of each arm, of its rows and those held out.
+# Places in ``stack`` of a waiting node: its number, its parent, its rows and those held out, its depth, the rows of its block (0 if in
+# none), the slot of its kept histograms (-1 if none); then the integer sums, weight and outcome of each arm, of its rows and those held out.
 _NODE, _PARENT, _START, _STOP, _HELD_START, _HELD_STOP, _DEPTH, _BLOCK, _SLOT, _SUMS = range(10)
 
 
@@ -70,11 +100,8 @@ class Room(NamedTuple):
     block: object  # codes of a node's rows
     cells: object  # histograms of one pass, at most four, then those that are kept
     free: object  # slots of kept histograms
-    order: object  # features in the order they are looked at
     all_features: object
-    scratch: Scratch
-    node: Node
-    best: Best
+    search: Search
 
 
 class Growth(NamedTuple):
@@ -83,40 +110,89 @@ class Growth(NamedTuple):
     links: object  # (nodes, 5) feature or -1, cut, left child or -1, category set or -1, missing goes left
     numbers: object  # (nodes, 1 + 3 arms) gain, then value, weight and the grower's estimate of each arm
     sets: object  # (sets, 4) 256 bits each
-    stack: object  # (waiting, 9 + 4 arms) see above
+    stack: object  # waiting nodes one after the other, 9 + 4 arms numbers each, see above
     keys: object  # (waiting,) keys of the waiting nodes
     counts: object  # [nodes, sets, waiting nodes, free slots]
 
 
-BINNED = types.NamedTuple((U1_out, i8, I4_out, U1_out, i8), Binned)
-ROOM = types.NamedTuple((ROWS, U1_out, I8_out, I8_out, I8_out, I8_out, SCRATCH, NODE, BEST), Room)
-GROWTH = types.NamedTuple((I4_2_out, F8_2_out, I8_2_out, I8_2_out, U8_out, I8_out), Growth)
+BINNED = types.NamedTuple((U1, i8, I4, U1, i8), Binned)
+ROOM = types.NamedTuple((ROWS, U1_out, I8_out, I8_out, I8_out, SEARCH), Room)
+GROWTH = types.NamedTuple((I4_2_out, F8_2_out, I8_2_out, I8_out, U8_out, I8_out), Growth)
+
+
+def make_room(n_arms, rows, held, binned, rules, layout):
+    """Room for one tree, or for several one after the other that are no larger."""
+    n, n_features = rows.index.size, binned.n_codes.size
+    # How many nodes can hold kept histograms at once: smaller children are grown first.
+    n_slots = min(max(int(n).bit_length(), 1) + 1, rules.max_depth + 2) if rules.subtraction else 0
+    return Room(
+        empty_rows(max(n, held.index.size), layout),
+        np.empty(n_features * min(binned.block_rows, n), np.uint8),
+        np.empty((4 + n_slots * n_features) * n_arms * CELLS * layout.n_words, np.int64),
+        np.arange(n_slots),
+        np.arange(n_features),
+        make_search(n_arms, n_features),
+    )
+
+
+def grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout):
+    """Grow a (sub)tree on ``rows``; honest trees take their values from ``held``, the others from ``rows``.
+
+    Rows are brought into the order of the nodes; ``binned`` is only read. Returns the number of nodes, their ``links`` and
+    ``numbers`` (see ``Growth``; a right child follows the left one), the number of category sets and the sets; arrays are
+    longer than that.
+    """
+    n_arms = root_mean.size
+    binned = Binned(*(_frozen(item) if isinstance(item, np.ndarray) else item for item in binned))
+    room = make_room(n_arms, rows, held, binned, rules, layout)
+    growth = Growth(
+        np.empty((_NODES, LINKS), np.int32),
+        np.empty((_NODES, 1 + 3 * n_arms)),
+        np.empty((_NODES, 4), np.int64),
+        np.empty(_NODES * (_SUMS + 4 * n_arms), np.int64),
+        np.empty(_NODES, np.uint64),
+        np.zeros(4, np.int64),
+    )
+    while True:
+        _grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout, room, growth)
+        n_nodes, n_sets, waiting, _ = growth.counts.tolist()
+        if waiting == 0:
+            return n_nodes, growth.links, growth.numbers, n_sets, growth.sets
+        growth = _longer(growth)
+
+
+def _frozen(array):
+    """The same numbers, read-only: of the arrays inside a tuple a kernel takes one kind only."""
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def _longer(growth):
+    """The same growth with twice the room where it ran out."""
+    n_nodes, n_sets, waiting, _ = growth.counts.tolist()
+    links, numbers, sets, stack, keys, counts = growth
+    if n_nodes + 2 > len(links):
+        links, numbers = _twice(links), _twice(numbers)
+    if n_sets == len(sets):
+        sets = _twice(sets)
+    if waiting == len(keys):
+        stack, keys = _twice(stack), _twice(keys)
+    return Growth(links, numbers, sets, stack, keys, counts)
+
+
+def _twice(array):
+    return np.concatenate([array, np.empty_like(array)])
 
 
 # Plain loops instead of slice assignments all through, and never more than three assignments in a line, which would make
 # a tuple: numba compiles that several times faster.
 
 
-def _scratch(n_arms):
-    return Scratch(
-        np.empty((n_arms, CELLS)),
-        np.empty((n_arms, CELLS)),
-        np.empty(CELLS),
-        np.empty((2, CELLS)),
-        np.empty(CELLS),
-        np.empty(CELLS, np.int64),
-        np.empty(CELLS),
-        np.empty(CELLS, np.uint64),
-        np.empty(CELLS, np.uint64),
-    )
-
-
-@inner
-def _draw_feature(key, done, order):
-    """Put the next feature of the node's random order at place ``done`` (one step of a Fisher-Yates shuffle)."""
-    left = order.size - done
-    pick = done + np.int64(uniform(draw(key, np.uint64(done))) * left)
-    order[done], order[pick] = order[pick], order[done]
+@kernel(u8, u8, b1)
+def child_key(key, left):
+    """The key of a node's left or right child."""
+    return fold(key, _LEFT if left else _RIGHT)
 
 
 @inner
@@ -144,30 +220,43 @@ def _build_all(codes, stride, features, rows, start, stop, layout, n_arms, cells
 
 
 @inner
+def _describe_node(stack, at, numbers, me, parent, depth, root_mean, rules, layout, node):
+    """Statistics of a waiting node into ``node`` and ``numbers``: of the rows held out, if there are any, and of its own."""
+    n_arms = root_mean.size
+    value, weight, own = 1, 1 + n_arms, 1 + 2 * n_arms
+    if rules.honest:
+        for a in range(n_arms):
+            node.mean[a] = root_mean[a] if parent < 0 else numbers[parent, value + a]
+        describe(stack, at + _SUMS + 2 * n_arms, 0, rules, layout, node)
+        for a in range(n_arms):
+            numbers[me, value + a], numbers[me, weight + a] = node.mean[a], node.weight[a]
+    for a in range(n_arms):
+        node.mean[a] = root_mean[a] if parent < 0 else numbers[parent, own + a]
+    describe(stack, at + _SUMS, depth, rules, layout, node)
+    for a in range(n_arms):
+        if not rules.honest:
+            numbers[me, value + a], numbers[me, weight + a] = node.mean[a], node.weight[a]
+        numbers[me, own + a] = node.mean[a]
+
+
+@inner
 def _find_split(key, codes, stride, binned, rows, start, stop, kept, cells, order, node, rules, layout, scratch, best):
-    """Look at the drawn features in random order; further ones only while no admissible cut was seen.
+    """What ``splitting.best_split`` does, from rows.
 
     ``kept`` is where the node's histograms of all features start in ``cells``, or -1: then they are built here, those of
-    one pass at a time, in the first cells.
+    one pass at a time, in the first cells. The parts of a search come one by one: a tuple of tuples would be laid out in
+    memory for each call.
     """
-    best.gain[0], best.place[0], best.place[3] = -np.inf, -1, 0
-    n_features = order.size
     n_arms = node.weight.size
     size = n_arms * CELLS * layout.n_words
-    few, wanted = features_a_pass(n_arms, layout), rules.max_features
-    if rules.random_share > 0.0 and uniform(draw(key, _ONE_FEATURE)) < rules.random_share:
-        wanted = 1
-    feature_key = fold(key, _FEATURES)
-    tie_key = fold(key, _TIES)
-    for f in range(n_features):
-        order[f] = f
-    done = 0
-    while done < n_features and (done < wanted or best.place[3] == 0):
+    few, tie_key = features_a_pass(n_arms, layout), fold(key, TIES)
+    wanted, done = start_search(key, rules, order, best), 0
+    while goes_on(done, wanted, order.size, best.place[3]):
         batch = few
         if done + batch > wanted:
             batch = wanted - done if done < wanted else 1
-        for j in range(batch):
-            _draw_feature(feature_key, done + j, order)
+        for j in range(done, done + batch):
+            draw_feature(key, j, order)
         if kept < 0:
             for i in range(batch * size):
                 cells[i] = 0
@@ -175,99 +264,40 @@ def _find_split(key, codes, stride, binned, rows, start, stop, kept, cells, orde
         for j in range(batch):
             f = order[done + j]
             base = j * size if kept < 0 else kept + f * size
-            scan_feature(
-                tie_key,
-                cells,
-                base,
-                f,
-                binned.n_codes[f],
-                binned.categorical[f] != 0,
-                node,
-                rules,
-                layout,
-                scratch,
-                best,
-            )
+            many, levels = binned.n_codes[f], binned.categorical[f] != 0
+            scan_feature(tie_key, cells, base, f, many, levels, node, rules, layout, scratch, best)
         done += batch
 
 
 @inner
-def _pack_bits(flags, sets, at):
+def _divide(codes, stride, rows, start, stop, binned, held, held_start, held_stop, best, layout, spare):
+    """Divide a node's rows and those held out; return where the right child's begin.
+
+    In a function of its own the loops have the processor's registers to themselves.
+    """
+    feature, goes_left, n_words = best.place[0], best.goes_left, words_a_row(layout)
+    border = move_rows(codes, stride, feature, goes_left, rows, start, stop, n_words, spare)
+    held_border = move_rows(
+        binned.codes, binned.stride, feature, goes_left, held, held_start, held_stop, n_words, spare
+    )
+    return border, held_border
+
+
+@inner
+def _write_split(best, me, left_child, links, numbers, sets, n_sets):
+    """Write a node's split down; return how many category sets there are now."""
+    numbers[me, 0] = best.gain[0]
+    links[me, FEATURE_COLUMN], links[me, CUT], links[me, LEFT_CHILD] = best.place[0], best.place[1], left_child
+    links[me, MISSING_LEFT] = best.goes_left[0]
+    if best.place[2] == 0:
+        return n_sets
     for k in range(4):
         bits = np.int64(0)
         for b in range(64):
-            bits |= np.int64(flags[64 * k + b]) << np.int64(b)
-        sets[at, k] = bits
-
-
-def _slots(n_rows, max_depth):
-    """How many nodes can hold kept histograms at once: smaller children are grown first."""
-    return min(max(int(n_rows).bit_length(), 1) + 1, max_depth + 2)
-
-
-def make_room(n_arms, rows, held, binned, rules, layout):
-    """Room for one tree, or for several one after the other that are no larger."""
-    n, n_features, n_words = rows.index.size, binned.n_codes.size, layout.n_words
-    longest, row_words = max(n, held.index.size), 1 if layout.weight_word > 0 else n_words
-    n_slots = _slots(n, rules.max_depth) if rules.subtraction else 0
-    return Room(
-        Rows(np.empty(longest, np.uint32), np.empty(longest * row_words, np.int64), np.empty(longest, np.uint8)),
-        np.empty(n_features * min(binned.block_rows, n), np.uint8),
-        np.empty((4 + n_slots * n_features) * n_arms * CELLS * n_words, np.int64),
-        np.arange(n_slots),
-        np.empty(n_features, np.int64),
-        np.arange(n_features),
-        _scratch(n_arms),
-        Node(np.empty(n_arms), np.empty(n_arms), np.empty(n_arms)),
-        Best(
-            np.empty(2),
-            np.empty(4, np.int64),
-            np.empty(CELLS, np.uint8),
-            np.empty(n_arms, np.int64),
-            np.empty(n_arms, np.int64),
-        ),
-    )
-
-
-def grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout):
-    """Grow a (sub)tree on ``rows``; honest trees take their values from ``held``, the others from ``rows``.
-
-    Returns the number of nodes, their ``links`` and ``numbers`` (see ``Growth``; a right child follows the left one), the
-    number of category sets and the sets; arrays are longer than that.
-    """
-    n_arms = root_mean.size
-    room = make_room(n_arms, rows, held, binned, rules, layout)
-    growth = Growth(
-        np.empty((_NODES, LINKS), np.int32),
-        np.empty((_NODES, 1 + 3 * n_arms)),
-        np.empty((_NODES, 4), np.int64),
-        np.empty((_NODES, _SUMS + 4 * n_arms), np.int64),
-        np.empty(_NODES, np.uint64),
-        np.zeros(4, np.int64),
-    )
-    while True:
-        _grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout, room, growth)
-        n_nodes, n_sets, waiting, _ = growth.counts.tolist()
-        if waiting == 0:
-            return n_nodes, growth.links, growth.numbers, n_sets, growth.sets
-        growth = _longer(growth)
-
-
-def _longer(growth):
-    """The same growth with twice the room where it ran out."""
-    n_nodes, n_sets, waiting, _ = growth.counts.tolist()
-    links, numbers, sets, stack, keys, counts = growth
-    if n_nodes + 2 > len(links):
-        links, numbers = _twice(links), _twice(numbers)
-    if n_sets == len(sets):
-        sets = _twice(sets)
-    if waiting == len(stack):
-        stack, keys = _twice(stack), _twice(keys)
-    return Growth(links, numbers, sets, stack, keys, counts)
-
-
-def _twice(array):
-    return np.concatenate([array, np.empty_like(array)])
+            bits |= np.int64(best.goes_left[64 * k + b]) << np.int64(b)
+        sets[n_sets, k] = bits
+    links[me, CATEGORY_SET] = n_sets
+    return n_sets + 1
 
 
 @kernel(void, u8, i8, F8, ROWS, ROWS, BINNED, RULES, LAYOUT, ROOM, GROWTH)
@@ -275,63 +305,39 @@ def _grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout, ro
     """Grow until no node waits, or until ``growth`` is too short for one more split: then it can be called again."""
     n_arms = root_mean.size
     n_features = binned.n_codes.size
-    row_words = 1 if layout.weight_word > 0 else layout.n_words
     size = n_arms * CELLS * layout.n_words
     spare, block, cells = room.spare, room.block, room.cells
-    free, order, all_features = room.free, room.order, room.all_features
-    scratch, node, best = room.scratch, room.node, room.best
+    free, all_features, search = room.free, room.all_features, room.search
     links, numbers, sets = growth.links, growth.numbers, growth.sets
-    stack, keys = growth.stack, growth.keys
+    stack, keys, best = growth.stack, growth.keys, search.best
     n_nodes, n_sets = growth.counts[0], growth.counts[1]
     waiting, n_free = growth.counts[2], growth.counts[3]
+    width = _SUMS + 4 * n_arms
 
     if n_nodes == 0:
-        stack[0, _NODE], stack[0, _PARENT], stack[0, _DEPTH] = 0, -1, root_depth
-        stack[0, _START], stack[0, _STOP] = 0, rows.index.size
-        stack[0, _HELD_START], stack[0, _HELD_STOP] = 0, held.index.size
-        stack[0, _BLOCK], stack[0, _SLOT] = 0, -1
+        stack[_NODE], stack[_PARENT], stack[_DEPTH] = 0, -1, root_depth
+        stack[_START], stack[_STOP] = 0, rows.index.size
+        stack[_HELD_START], stack[_HELD_STOP] = 0, held.index.size
+        stack[_BLOCK], stack[_SLOT] = 0, -1
         keys[0] = root_key
-        node_sums(rows, 0, rows.index.size, n_arms, layout, stack, 0, _SUMS)
-        node_sums(held, 0, held.index.size, n_arms, layout, stack, 0, _SUMS + 2 * n_arms)
+        node_sums(rows, 0, rows.index.size, n_arms, layout, stack, _SUMS)
+        node_sums(held, 0, held.index.size, n_arms, layout, stack, _SUMS + 2 * n_arms)
         n_nodes, waiting, n_free = 1, 1, free.size
-    while waiting > 0 and n_nodes + 2 <= links.shape[0] and n_sets < sets.shape[0] and waiting + 1 <= stack.shape[0]:
+    while waiting > 0 and n_nodes + 2 <= links.shape[0] and n_sets < sets.shape[0] and waiting + 1 <= keys.size:
         waiting -= 1
-        me, parent, depth = stack[waiting, _NODE], stack[waiting, _PARENT], stack[waiting, _DEPTH]
-        start, stop = stack[waiting, _START], stack[waiting, _STOP]
-        held_start, held_stop = stack[waiting, _HELD_START], stack[waiting, _HELD_STOP]
-        local, slot = stack[waiting, _BLOCK], stack[waiting, _SLOT]
+        at = waiting * width
+        me, parent, depth = stack[at + _NODE], stack[at + _PARENT], stack[at + _DEPTH]
+        start, stop = stack[at + _START], stack[at + _STOP]
+        held_start, held_stop = stack[at + _HELD_START], stack[at + _HELD_STOP]
+        local, slot = stack[at + _BLOCK], stack[at + _SLOT]
         key = keys[waiting]
-
-        # Statistics. The root's estimate is the plain mean; below, equations (3) and (4).
-        heavy = False
-        for a in range(n_arms):
-            w = stack[waiting, _SUMS + a] * layout.weight_unit
-            t = stack[waiting, _SUMS + n_arms + a] * layout.total_unit + layout.origin * w
-            node.weight[a], node.total[a] = w, t
-            heavy = heavy or w >= rules.min_split
-            before = root_mean[a] if parent < 0 else numbers[parent, 1 + 2 * n_arms + a]
-            if depth == 0:
-                mean = estimate(w, t, before, 0.0, ANY_WEIGHT)
-            else:
-                mean = estimate(w, t, before, rules.n_reg, rules.inherit_below)
-            node.mean[a] = mean
-            numbers[me, 1 + a] = mean
-            numbers[me, 1 + n_arms + a] = w
-            numbers[me, 1 + 2 * n_arms + a] = mean
-        if rules.honest:
-            for a in range(n_arms):
-                w = stack[waiting, _SUMS + 2 * n_arms + a] * layout.weight_unit
-                t = stack[waiting, _SUMS + 3 * n_arms + a] * layout.total_unit + layout.origin * w
-                numbers[me, 1 + a] = estimate(
-                    w, t, root_mean[a] if parent < 0 else numbers[parent, 1 + a], 0.0, ANY_WEIGHT
-                )
-                numbers[me, 1 + n_arms + a] = w
+        _describe_node(stack, at, numbers, me, parent, depth, root_mean, rules, layout, search.node)
         numbers[me, 0] = 0.0
         links[me, FEATURE_COLUMN], links[me, LEFT_CHILD], links[me, CATEGORY_SET] = -1, -1, -1
         links[me, CUT], links[me, MISSING_LEFT] = 0, 0
 
         feature = -1
-        if heavy and depth < rules.max_depth and stop - start > 1:
+        if may_split(search.node, depth, rules) and stop - start > 1:
             if local == 0 and stop - start <= binned.block_rows and stop - start < binned.stride:
                 local = _copy_block(binned.codes, binned.stride, n_features, rows.index, start, stop, block)
             codes = block if local > 0 else binned.codes
@@ -343,7 +349,21 @@ def _grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout, ro
                 kept = 4 * size + slot * n_features * size
                 _build_all(codes, stride, all_features, rows, start, stop, layout, n_arms, cells, kept)
             _find_split(
-                key, codes, stride, binned, rows, start, stop, kept, cells, order, node, rules, layout, scratch, best
+                key,
+                codes,
+                stride,
+                binned,
+                rows,
+                start,
+                stop,
+                kept,
+                cells,
+                search.order,
+                search.node,
+                rules,
+                layout,
+                search.scratch,
+                best,
             )
             feature = best.place[0]
         if feature < 0:
@@ -352,20 +372,22 @@ def _grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout, ro
                 n_free += 1
             continue
 
+        n_sets = _write_split(best, me, n_nodes, links, numbers, sets, n_sets)
         last = depth + 1 >= rules.max_depth  # the children are leaves: their sums are all that is needed of them
-        border = (
-            start if last else partition(codes, stride, feature, best.goes_left, rows, start, stop, row_words, spare)
+        border, held_border = _divide(
+            codes,
+            stride,
+            rows,
+            start,
+            start if last else stop,
+            binned,
+            held,
+            held_start,
+            held_stop,
+            best,
+            layout,
+            spare,
         )
-        held_border = partition(
-            binned.codes, binned.stride, feature, best.goes_left, held, held_start, held_stop, row_words, spare
-        )
-        numbers[me, 0] = best.gain[0]
-        links[me, FEATURE_COLUMN], links[me, CUT], links[me, LEFT_CHILD] = feature, best.place[1], n_nodes
-        links[me, MISSING_LEFT] = best.goes_left[0]
-        if best.place[2] == 1:
-            _pack_bits(best.goes_left, sets, n_sets)
-            links[me, CATEGORY_SET] = n_sets
-            n_sets += 1
 
         # The larger child waits below the smaller one, so at most log2(n) nodes hold histograms.
         smaller_left = border - start <= stop - border
@@ -382,26 +404,28 @@ def _grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout, ro
             else:
                 free[n_free] = slot
                 n_free += 1
-        for k in range(4 * n_arms):  # first into both children; the left one's are then replaced and taken away
-            stack[waiting + 1, _SUMS + k] = stack[waiting, _SUMS + k]
-        left_at = waiting + 1 if smaller_left else waiting
-        right_at = waiting if smaller_left else waiting + 1
+        # Both children take their parent's place and the one above; the left one's sums are known, the rest is the right one's.
+        above = at + width
+        for k in range(_SUMS, width):
+            stack[above + k] = stack[at + k]
+        left_at = above if smaller_left else at
+        right_at = at if smaller_left else above
         for a in range(n_arms):
-            stack[left_at, _SUMS + a] = best.weight[a]
-            stack[left_at, _SUMS + n_arms + a] = best.total[a]
-        node_sums(held, held_start, held_border, n_arms, layout, stack, left_at, _SUMS + 2 * n_arms)
-        for k in range(4 * n_arms):
-            stack[right_at, _SUMS + k] -= stack[left_at, _SUMS + k]
+            stack[left_at + _SUMS + a] = best.weight[a]
+            stack[left_at + _SUMS + n_arms + a] = best.total[a]
+        node_sums(held, held_start, held_border, n_arms, layout, stack, left_at + _SUMS + 2 * n_arms)
+        for k in range(_SUMS, width):
+            stack[right_at + k] -= stack[left_at + k]
         for which in range(2):
             left = (which == 0) != smaller_left  # the larger child first
-            at = waiting + which
-            stack[at, _NODE] = n_nodes if left else n_nodes + 1
-            stack[at, _PARENT], stack[at, _DEPTH] = me, depth + 1
-            stack[at, _START], stack[at, _STOP] = (start, border) if left else (border, stop)
-            stack[at, _HELD_START] = held_start if left else held_border
-            stack[at, _HELD_STOP] = held_border if left else held_stop
-            stack[at, _BLOCK], stack[at, _SLOT] = local, large_slot if which == 0 else small_slot
-            keys[at] = fold(key, _LEFT if left else _RIGHT)
+            child_at = at + which * width
+            stack[child_at + _NODE] = n_nodes if left else n_nodes + 1
+            stack[child_at + _PARENT], stack[child_at + _DEPTH] = me, depth + 1
+            stack[child_at + _START], stack[child_at + _STOP] = (start, border) if left else (border, stop)
+            stack[child_at + _HELD_START] = held_start if left else held_border
+            stack[child_at + _HELD_STOP] = held_border if left else held_stop
+            stack[child_at + _BLOCK], stack[child_at + _SLOT] = local, large_slot if which == 0 else small_slot
+            keys[waiting + which] = fold(key, _LEFT if left else _RIGHT)
         waiting += 2
         n_nodes += 2
     growth.counts[0], growth.counts[1] = n_nodes, n_sets

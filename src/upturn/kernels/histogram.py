@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from upturn.kernels._jit import F8, U1, F8_2_out, F8_out, I8_out, U1_out, U4_out, b1, f8, i8, inner, kernel, void
+from upturn.kernels._jit import F8, I8, U1, F8_2_out, F8_out, I8_out, U1_out, U4_out, b1, f8, i8, inner, kernel, void
 
 
 class Rows(NamedTuple):
@@ -55,6 +55,18 @@ PASS_BYTES = 16 * 2**10  # of histograms that one pass over the rows fills
 _ONE = np.uint64(1)
 _BYTE, _NINE = np.uint64(8), np.uint64(9)
 _PLANE = np.uint64(CELLS)
+
+
+def empty_rows(n, layout):
+    """Room for ``n`` rows."""
+    return Rows(np.empty(n, np.uint32), np.empty(n * _words_a_row(layout), np.int64), np.empty(n, np.uint8))
+
+
+def _words_a_row(layout):
+    return 1 if layout.weight_word > 0 else layout.n_words
+
+
+words_a_row = inner(_words_a_row)
 
 
 @kernel(void, F8, F8, F8_out)
@@ -212,29 +224,35 @@ def subtract(cells, parent, child, length):
 
 
 @inner
-def node_sums(rows, start, stop, n_arms, layout, out, at, column):
-    """Integer sums of rows ``start:stop``: weights of the arms into ``out[at, column:]``, outcomes right after."""
+def node_sums(rows, start, stop, n_arms, layout, out, at):
+    """Integer sums of rows ``start:stop``: weights of the arms into ``out[at:]``, outcomes right after."""
     word, arm, weight_word = rows.word, rows.arm, layout.weight_word
     for a in range(2 * n_arms):
-        out[at, column + a] = 0
+        out[at + a] = 0
     first, last = np.uint64(start), np.uint64(stop)
     if layout.n_words == 1:
         for i in range(first, last):
-            out[at, column + arm[i]] += word[i]
+            out[at + arm[i]] += word[i]
         mask = (np.int64(1) << layout.shift) - 1
         for a in range(n_arms):
-            packed = out[at, column + a]
-            out[at, column + a] = packed >> layout.shift
-            out[at, column + n_arms + a] = packed & mask
+            packed = out[at + a]
+            out[at + a] = packed >> layout.shift
+            out[at + n_arms + a] = packed & mask
     else:
         for i in range(first, last):
-            out[at, column + arm[i]] += weight_word if weight_word > 0 else word[i + i]
-            out[at, column + n_arms + arm[i]] += word[i] if weight_word > 0 else word[i + i + _ONE]
+            out[at + arm[i]] += weight_word if weight_word > 0 else word[i + i]
+            out[at + n_arms + arm[i]] += word[i] if weight_word > 0 else word[i + i + _ONE]
 
 
-@kernel(void, U1_out, i8, I8_out, ROWS, LAYOUT, i8, I8_out)
-def build(codes, stride, features, rows, layout, n_arms, cells):
-    """Histograms of the listed features over the listed rows."""
+@kernel(void, ROWS, i8, i8, LAYOUT, I8_out)
+def sum_rows(rows, start, stop, layout, sums):
+    """Integer sums of rows ``start:stop``: the weight of each arm, then the outcome of each."""
+    node_sums(rows, start, stop, sums.size // 2, layout, sums, 0)
+
+
+@kernel(void, U1, i8, I8, ROWS, i8, i8, LAYOUT, i8, I8_out)
+def build(codes, stride, features, rows, start, stop, layout, n_arms, cells):
+    """Histograms of the listed features over rows ``start:stop``, one after the other."""
     for i in range(cells.size):
         cells[i] = 0
-    add_rows(codes, stride, features, 0, features.size, rows, 0, rows.index.size, layout, n_arms, cells, 0)
+    add_rows(codes, stride, features, 0, features.size, rows, start, stop, layout, n_arms, cells, 0)

@@ -169,7 +169,8 @@ class Soil:
         """The rows of a role for the grower, which may bring them into the order of its nodes if they are ``reordered``."""
         n = int(np.count_nonzero(role == value))
         if n == len(self) and len(copies) == 0 and not reordered:
-            return Rows(np.arange(n, dtype=np.uint32), self.words, self.arm)
+            words, arm = np.require(self.words, requirements="W"), np.require(self.arm, requirements="W")
+            return Rows(np.arange(n, dtype=np.uint32), words, arm)
         layout = self.layout
         row_words = 1 if layout.weight_word > 0 and len(copies) == 0 else layout.n_words
         rows = Rows(np.empty(n, np.uint32), np.empty(n * row_words, np.int64), np.empty(n, np.uint8))
