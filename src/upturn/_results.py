@@ -30,6 +30,8 @@ _LIBRARIES = ("pandas", "polars", "pyarrow")
 def library_of(*values: Any) -> str | None:
     """The name of the library of the first frame or column among the values; None when they are all arrays or lists."""
     for value in values:
+        if isinstance(value, np.ndarray):
+            continue
         native = nw.from_native(value, eager_only=True, allow_series=True, pass_through=True)
         if isinstance(native, nw.DataFrame | nw.Series):
             return str(nw.get_native_namespace(native).__name__)

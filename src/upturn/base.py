@@ -15,6 +15,7 @@ and, where it has them, ``_predict_response`` (expected outcomes, control first)
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
@@ -41,15 +42,21 @@ _OF_SCIKIT_LEARN = ("_sklearn_", "_skl_", "_metadata_request", "_parent_callback
 _ROUTED = {"treatment": True, "sample_weight": True}
 
 
+@functools.cache
+def _constructor_names(kind: type[BaseEstimator]) -> frozenset[str]:
+    """What constructors set: a class may have fewer parameters than the one it is made of, which has set the others."""
+    kinds: list[Any] = [base for base in kind.__mro__ if issubclass(base, BaseEstimator)]
+    return frozenset(name for base in kinds for name in base._get_param_names())
+
+
 @contextlib.contextmanager
 def all_or_nothing(model: BaseEstimator) -> Iterator[None]:
     """A fit from a clean slate: what an earlier one left is put aside, and put back if this one does not end.
 
     Whatever stops it, an error or Ctrl-C at any line, the model is then exactly as it was before.
     """
-    # A subclass may have fewer parameters than the class it is made of, whose constructor has set the others.
-    kinds: list[Any] = [kind for kind in type(model).__mro__ if issubclass(kind, BaseEstimator)]
-    before, kept = model.__dict__.copy(), {name for kind in kinds for name in kind._get_param_names()}
+    kind: Any = type(model)
+    before, kept = model.__dict__.copy(), _constructor_names(kind)
     try:
         for name in before:
             if name not in kept and not name.startswith(_OF_SCIKIT_LEARN):
