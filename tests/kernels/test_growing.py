@@ -54,7 +54,7 @@ def rules(**changes):
     basic = Rules(
         criterion=CTS, binary=True, normalize=False, laplace=0.0, min_split=4.0, n_reg=0.0, inherit_below=4.0, min_share=0.0,
         min_leaf=1.0, min_arm=0.0, min_gain=-np.inf, max_depth=4, max_features=3, random_share=0.0, honest=False,
-        subtraction=False,
+        plain_leaves=False, subtraction=False,
     )  # fmt: skip
     return basic._replace(**changes)
 
@@ -202,7 +202,7 @@ def test_trees_are_naive_trees(criterion, weighted):
     categorical = [False, True, False]
     links, numbers, sets = grow(codes, rows, layout, rule, 2, categorical=categorical, n_codes=5)
     X = np.where(codes.T == 0, np.nan, codes.T.astype(float))
-    naive_rules = naive.Rules(criterion, binary=True, min_split=4, max_depth=2)
+    naive_rules = naive.Rules(criterion, binary=True, min_split=4, max_depth=2, leaf="regularized")
     finder = leaf_finder(links, sets.view(np.uint64))
     checked = naive.check_tree(
         Table(links, numbers, 3),

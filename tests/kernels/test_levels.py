@@ -34,6 +34,10 @@ CASES = {
         "weighted": True,
         "n_arms": 3,
     },
+    "means of cts": {
+        "rules": {**SMALL, "min_split": 30.0, "inherit_below": 30.0, "n_reg": 7.0, "plain_leaves": True},
+        "n_arms": 3,
+    },
     "kl": {"rules": {**DIVERGENCE, "criterion": CRITERIA["kl"].code, "max_features": 3}, "n_arms": 3},
     "missing": {"rules": {**DIVERGENCE, "criterion": CRITERIA["chi2"].code}, "missing": True},
     "categories": {

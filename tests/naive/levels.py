@@ -73,14 +73,15 @@ def grow_by_levels(root_key, root_mean, partitions, n_codes, categorical, rules,
             sums = sum(part.sums(path, n_arms) for part in partitions)
             cells = sum(part.histograms(path, n_features, n_arms) for part in partitions)
             leaf = Leaf(value, np.empty(0), np.empty(0))
-            if rules.honest:
+            apart = rules.honest or rules.plain_leaves
+            if apart:
                 node.mean[:] = value
-                read_means(sum(part.sums(path, n_arms, held=True) for part in partitions), rules, layout, node)
+                read_means(sum(part.sums(path, n_arms, held=rules.honest) for part in partitions), rules, layout, node)
                 leaf.value, leaf.weight = node.mean.copy(), node.weight.copy()
             node.mean[:] = own
             best_split(key, depth, sums, cells, n_codes, categorical, rules, layout, search)
             leaf.own = node.mean.copy()
-            if not rules.honest:
+            if not apart:
                 leaf.value, leaf.weight = node.mean.copy(), node.weight.copy()
             place.append(leaf)
             feature, cut, is_set, _ = best.place.tolist()

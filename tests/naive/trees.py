@@ -33,7 +33,7 @@ class Rules:
     """Parameters of the naive tree."""
 
     def __init__(self, criterion, *, binary, normalize=True, laplace=True, min_split=2, n_reg=0, min_share=0, min_leaf=1,
-                 min_arm=0, min_gain=None, max_depth=2):  # fmt: skip
+                 min_arm=0, min_gain=None, max_depth=2, leaf="mean"):  # fmt: skip
         self.criterion, self.binary, self.normalize = criterion, binary, normalize
         self.laplace = 1 if laplace and binary and criterion != "cts" else 0
         self.min_split, self.n_reg, self.min_share, self.min_leaf, self.min_arm = (
@@ -44,7 +44,7 @@ class Rules:
             min_arm,
         )
         self.min_gain = min_gain if min_gain is not None else (-math.inf if criterion == "cts" else 0)
-        self.max_depth = max_depth
+        self.max_depth, self.leaf = max_depth, leaf
 
 
 def sums(rows, y, arm, w, n_responses):
@@ -146,7 +146,7 @@ def check_tree(nodes, leaf_of, X, categorical, y, arm, w, rules, tolerance=1e-9)
     leaf = leaf_of(X)
     checked = 0
     rows_of = {0: list(range(len(y)))}
-    parent = {}
+    parent, parent_value = {}, {}
     depth = {0: 0}
     below = _leaves_below(nodes.left)
     for node in range(len(nodes.feature)):
@@ -157,7 +157,10 @@ def check_tree(nodes, leaf_of, X, categorical, y, arm, w, rules, tolerance=1e-9)
             mean = [s / n for s, n in zip(total, weight, strict=True)]
         else:
             mean = estimates(weight, total, parent[node], rules)
-        np.testing.assert_allclose(nodes.value[node], mean, rtol=1e-9, atol=1e-9)
+        value = mean
+        if rules.criterion == "cts" and rules.leaf == "mean" and node > 0:
+            value = [s / n if n > 0 else before for s, n, before in zip(total, weight, parent_value[node], strict=True)]
+        np.testing.assert_allclose(nodes.value[node], value, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(nodes.weight[node], weight, rtol=1e-9, atol=1e-9)
         allowed = depth[node] < rules.max_depth and any(n >= rules.min_split for n in weight)
         splits = list(all_splits(X, categorical, rows, y, arm, w, mean, rules)) if allowed else []
@@ -175,6 +178,7 @@ def check_tree(nodes, leaf_of, X, categorical, y, arm, w, rules, tolerance=1e-9)
         checked += 1
         for child, part in ((left, go), (left + 1, [i for i in rows if i not in set(go)])):
             rows_of[child], parent[child], depth[child] = part, mean, depth[node] + 1
+            parent_value[child] = value
     return checked
 
 

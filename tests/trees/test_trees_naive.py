@@ -55,14 +55,22 @@ def grow(X, categorical, y, arm, w, n_arms, binary, **parameters):
     st.sampled_from([0.0, 0.1, 0.3]),
     st.sampled_from([0, 1]),
     st.sampled_from([0.0, 2.0]),
+    st.sampled_from(["mean", "regularized"]),
 )
 def test_root_and_second_level_equal_brute_force(
-    experiment, criterion, normalize, laplace, min_split, min_share, min_arm, n_reg
+    experiment, criterion, normalize, laplace, min_split, min_share, min_arm, n_reg, leaf
 ):
     X, categorical, y, arm, w, _, binary = experiment
     if criterion in ("kl", "chi2") and not binary:
         criterion = "euclidean"
-    same = {"normalize": normalize, "laplace": laplace, "min_share": min_share, "n_reg": n_reg, "max_depth": 2}
+    same = {
+        "normalize": normalize,
+        "laplace": laplace,
+        "min_share": min_share,
+        "n_reg": n_reg,
+        "max_depth": 2,
+        "leaf": leaf,
+    }
     nodes, leaf_of = grow(
         *experiment,
         criterion=criterion,

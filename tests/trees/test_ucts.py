@@ -37,7 +37,8 @@ def test_equations_1_2_and_5_by_hand():
 
 def test_equations_3_and_4_in_every_node():
     X, y, arm = experiment(400)
-    tree = UpliftTree("cts", max_depth=None, min_samples_split=25, min_samples_leaf=1, min_samples_arm=0, n_reg=7.0)
+    settings = {"max_depth": None, "min_samples_split": 25, "min_samples_leaf": 1, "min_samples_arm": 0, "n_reg": 7.0}
+    tree = UpliftTree("cts", leaf="regularized", **settings, random_state=0)
     nodes = tree.fit(X, y, arm).nodes_
     inherited = 0
     leaf = tree.apply(X)
@@ -58,6 +59,19 @@ def test_equations_3_and_4_in_every_node():
     np.testing.assert_allclose(nodes.value[0], [y[arm == t].mean() for t in range(3)])  # the root: the sample average
     assert inherited > 5
     assert len(nodes.left) > 15
+    # Equations (3) and (4) score the splits whatever leaves predict: the same tree, with plain means in its nodes.
+    plain = UpliftTree("cts", **settings, random_state=0).fit(X, y, arm).nodes_
+    np.testing.assert_array_equal(plain.left, nodes.left)
+    np.testing.assert_array_equal(plain.cut, nodes.cut)
+    np.testing.assert_array_equal(plain.gain, nodes.gain)
+    empty = 0
+    for parent in np.flatnonzero(nodes.left >= 0):
+        for child in (nodes.left[parent], nodes.left[parent] + 1):
+            rows = np.isin(leaf, list(below[child]))
+            for t in range(3):
+                mine, empty = y[rows & (arm == t)], empty + (not (rows & (arm == t)).any())
+                np.testing.assert_allclose(plain.value[child, t], mine.mean() if len(mine) else plain.value[parent, t])
+    assert empty > 0
 
 
 def grown(X, y, arm, seed=3, **parameters):

@@ -55,6 +55,7 @@ class Rules(NamedTuple):
     max_features: int
     random_share: float
     honest: bool
+    plain_leaves: bool  # values are means of a node's rows, and not the estimates its split is scored by; those of honest trees always are
     subtraction: bool
 
 
@@ -82,7 +83,7 @@ class Cuts(NamedTuple):
 
 
 RULES = types.NamedTuple(
-    (i8, b1, b1, f8, f8, f8, f8, f8, f8, f8, f8, i8, i8, f8, b1, b1),
+    (i8, b1, b1, f8, f8, f8, f8, f8, f8, f8, f8, i8, i8, f8, b1, b1, b1),
     Rules,
 )
 NODE = types.NamedUniTuple(F8_out, 3, Node)

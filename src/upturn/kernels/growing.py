@@ -221,20 +221,21 @@ def _build_all(codes, stride, features, rows, start, stop, layout, n_arms, cells
 
 @inner
 def _describe_node(stack, at, numbers, me, parent, depth, root_mean, rules, layout, node):
-    """Statistics of a waiting node into ``node`` and ``numbers``: of the rows held out, if there are any, and of its own."""
+    """Statistics of a waiting node into ``node`` and ``numbers``: its values and weights, and the estimates of the grower."""
     n_arms = root_mean.size
     value, weight, own = 1, 1 + n_arms, 1 + 2 * n_arms
-    if rules.honest:
+    apart = rules.honest or rules.plain_leaves
+    if apart:
         for a in range(n_arms):
             node.mean[a] = root_mean[a] if parent < 0 else numbers[parent, value + a]
-        describe(stack, at + _SUMS + 2 * n_arms, 0, rules, layout, node)
+        describe(stack, at + _SUMS + (2 * n_arms if rules.honest else 0), 0, rules, layout, node)
         for a in range(n_arms):
             numbers[me, value + a], numbers[me, weight + a] = node.mean[a], node.weight[a]
     for a in range(n_arms):
         node.mean[a] = root_mean[a] if parent < 0 else numbers[parent, own + a]
     describe(stack, at + _SUMS, depth, rules, layout, node)
     for a in range(n_arms):
-        if not rules.honest:
+        if not apart:
             numbers[me, value + a], numbers[me, weight + a] = node.mean[a], node.weight[a]
         numbers[me, own + a] = node.mean[a]
 

@@ -120,5 +120,5 @@ def best_split(key, depth, sums, cells, n_codes, categorical, rules, layout, sea
 
 @kernel(void, I8, RULES, LAYOUT, NODE)
 def read_means(sums, rules, layout, node):
-    """Describe a node by plain means, as an honest tree does with the rows held out; an empty arm keeps ``node.mean``."""
+    """Describe a node by plain means: its values, those of an honest tree from the rows held out; an empty arm keeps ``node.mean``."""
     describe(sums, 0, 0, rules, layout, node)

@@ -54,6 +54,7 @@ class TreeModel(UpliftEstimator):
     min_share: float = 0.0
     pi: float = 0.0
     n_reg: float = 0.0
+    leaf: str = "mean"
     min_gain: float | None = None
     honest: bool = False
     rho: float = 0.5
@@ -74,6 +75,7 @@ class TreeModel(UpliftEstimator):
         "min_share": number(least=0, below=0.5).named("a share of at least 0 and below 0.5"),
         "pi": number(least=0, most=1).named("a probability from 0 to 1"),
         "n_reg": number(least=0),
+        "leaf": one_of("mean", "regularized"),
         "min_gain": NONE | number(),
         "honest": FLAG,
         "rho": SHARE,
@@ -133,6 +135,7 @@ class TreeModel(UpliftEstimator):
             max_features=max_features,
             random_share=float(self.pi),
             honest=bool(self.honest),
+            plain_leaves=criterion.inherits and self.leaf == "mean",
             subtraction=all_features and kept,
         )
 

@@ -37,7 +37,7 @@ class UpliftForest(TreeModel):
     n_estimators : int
         Number of trees.
     criterion, normalize, laplace, max_depth, min_samples_split, min_samples_leaf, min_samples_arm, max_features, \
-    min_share, pi, n_reg, min_gain, honest, rho, max_bins
+    min_share, pi, n_reg, leaf, min_gain, honest, rho, max_bins
         As in :class:`UpliftTree`.
     bootstrap : bool
         Draw each tree's rows with replacement: a row appears a Poisson number of times. The draw is by row, so it does
@@ -118,6 +118,7 @@ class UpliftForest(TreeModel):
         min_share: float = 0.0,
         pi: float = 0.0,
         n_reg: float = 0.0,
+        leaf: str = "mean",
         min_gain: float | None = None,
         honest: bool = False,
         rho: float = 0.5,
@@ -143,6 +144,7 @@ class UpliftForest(TreeModel):
         self.min_share = min_share
         self.pi = pi
         self.n_reg = n_reg
+        self.leaf = leaf
         self.min_gain = min_gain
         self.honest = honest
         self.rho = rho

@@ -15,8 +15,8 @@ class CTSForest(UpliftForest):
 
     .. math:: \hat p_l \max_t \hat y_t(\phi_l) + \hat p_r \max_t \hat y_t(\phi_r) - \max_t \hat y_t(\phi),
 
-    control being one of the arms t. An arm with fewer than ``min_samples_split`` rows in a node takes its estimate from
-    the parent, the others are shrunk towards it by ``n_reg`` rows. A node is a leaf only when every arm has fewer than
+    control being one of the arms t. In this score an arm with fewer than ``min_samples_split`` rows in a node takes its
+    estimate from the parent, and the others are shrunk towards it by ``n_reg`` rows; leaves predict plain means. A node is a leaf only when every arm has fewer than
     ``min_samples_split`` rows; the best split is made even where it gains nothing. Any number of arms, any outcome.
 
     Parameters
@@ -27,6 +27,10 @@ class CTSForest(UpliftForest):
         The papers' ``min_split``; their most important parameter, worth tuning.
     n_reg : float
         Weight of the parent's estimate, in rows.
+    leaf : {"mean", "regularized"}
+        What leaves predict: plain means of the tree's rows, inherited from the parent where an arm has none; or the same
+        inherited and shrunk estimates that score the splits. A CTS leaf has fewer than ``min_samples_split`` rows of every
+        arm, so by the second reading all its values come from further up, one arm's perhaps from further than another's.
     max_features : None, "sqrt", int or float
         The papers' ``mtry``.
     max_depth : int, optional
@@ -75,6 +79,7 @@ class CTSForest(UpliftForest):
         *,
         min_samples_split: float = 100,
         n_reg: float = 0.0,
+        leaf: str = "mean",
         max_features: Any = 0.5,
         max_depth: int | None = None,
         max_samples: float = 1.0,
@@ -88,6 +93,7 @@ class CTSForest(UpliftForest):
         self.n_estimators = n_estimators
         self.min_samples_split = min_samples_split
         self.n_reg = n_reg
+        self.leaf = leaf
         self.max_features = max_features
         self.max_depth = max_depth
         self.max_samples = max_samples
@@ -160,6 +166,7 @@ class UCTSForest(UpliftForest):
     min_samples_arm = 0
     min_gain = None
     honest = True
+    leaf = "mean"
     bootstrap = False
 
     def __init__(

@@ -66,6 +66,10 @@ class UpliftTree(MemberTree):
         Probability that a node looks at one random feature only.
     n_reg : float
         Weight of the parent's estimate in a node's, in rows.
+    leaf : {"mean", "regularized"}
+        For "cts": leaf values are plain means of the tree's rows, inherited from the parent where an arm has none; or the
+        estimates that splits are scored by, inherited where an arm has fewer than ``min_samples_split`` rows and shrunk by
+        ``n_reg``. The other criteria score splits by plain means, and ``n_reg`` shrinks their leaves only.
     min_gain : float, optional
         A split must gain more than this; by default 0, and no limit for "cts".
     honest : bool
@@ -139,6 +143,7 @@ class UpliftTree(MemberTree):
         min_share: float = 0.0,
         pi: float = 0.0,
         n_reg: float = 0.0,
+        leaf: str = "mean",
         min_gain: float | None = None,
         honest: bool = False,
         rho: float = 0.5,
@@ -160,6 +165,7 @@ class UpliftTree(MemberTree):
         self.min_share = min_share
         self.pi = pi
         self.n_reg = n_reg
+        self.leaf = leaf
         self.min_gain = min_gain
         self.honest = honest
         self.rho = rho
