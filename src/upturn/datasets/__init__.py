@@ -22,6 +22,7 @@ from upturn.datasets._patterns import simulate_feature_selection, simulate_patte
 from upturn.datasets._responses import simulate_zhao_2d, simulate_zhao_50d
 from upturn.datasets._shapes import simulate_biased, simulate_crescents
 from upturn.datasets._sources import DataNotFoundError
+from upturn.datasets._survival import SurvivalOutcome, survival_outcome
 from upturn.datasets._uci import UCI_SPLITS, load_uci_split
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "UCI_SPLITS",
     "AttributeSplit",
     "DataNotFoundError",
+    "SurvivalOutcome",
     "UpliftData",
     "load_bladder",
     "load_bmt",
@@ -56,5 +58,6 @@ __all__ = [
     "simulate_zhao_2d",
     "simulate_zhao_50d",
     "split_by_attribute",
+    "survival_outcome",
     "survival_to_uplift",
 ]

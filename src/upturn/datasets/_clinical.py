@@ -54,6 +54,11 @@ def _survival(rows: Any, time: str, event: Any) -> Ints:
     return survival_to_uplift(rows[time].to_numpy(), np.asarray(event, dtype=np.int64))
 
 
+def _times(rows: Any, time: str, event: Any) -> dict[str, Any]:
+    """The times behind an outcome and whether they ended in the event: what :func:`survival_outcome` takes."""
+    return {"time": rows[time].to_numpy().astype(np.float64), "event": np.asarray(event, dtype=np.int64)}
+
+
 def load_colon(
     outcome: Literal["death", "recurrence"] = "death", arms: Literal["lev", "lev5fu", "both", "all"] = "both"
 ) -> UpliftData:
@@ -96,6 +101,7 @@ def load_colon(
         treatment,
         name=f"colon{suffix}-{'death' if outcome == 'death' else 'recur'}",
         description=f"Colon cancer trial; success: time to {outcome} of at least the median.",
+        details=_times(rows, "time", rows["status"]),
     )
 
 
@@ -115,6 +121,7 @@ def load_veteran() -> UpliftData:
         name="veteran",
         description="Veterans' lung cancer trial, test therapy against standard; success: survival of at least the "
         "median.",
+        details=_times(rows, "time", rows["status"]),
     )
 
 
@@ -135,6 +142,7 @@ def load_bladder() -> UpliftData:
         name="bladder",
         description="Bladder cancer trial, thiotepa against placebo; success: no recurrence seen before the median "
         "time.",
+        details=_times(rows, "stop", rows["event"]),
     )
 
 
@@ -156,6 +164,7 @@ def load_pbc() -> UpliftData:
         name="pbc",
         description="Primary biliary cholangitis trial, D-penicillamine against placebo; success: survival of at "
         "least the median.",
+        details=_times(rows, "time", rows["status"] > 0),
     )
 
 
@@ -177,6 +186,7 @@ def load_burn() -> UpliftData:
         (rows["Z1"] == 1).to_numpy().astype(np.int64),
         name="burn",
         description="Burn study, body cleansing against routine bathing; success: no infection before the median time.",
+        details=_times(rows, "T3", rows["D3"]),
     )
 
 
@@ -197,6 +207,7 @@ def load_hodg() -> UpliftData:
         name="hodg",
         description="Lymphoma transplants, allogenic against autologous; success: disease-free for at least the "
         "median.",
+        details=_times(rows, "time", rows["delta"]),
     )
 
 
@@ -253,6 +264,7 @@ def load_tamoxifen(outcome: Literal["alive", "survival"] = "alive") -> UpliftDat
         (rows["tx"] == "B").to_numpy().astype(np.int64),
         name=f"tamoxifen-{outcome}",
         description=f"Breast cancer trial, tamoxifen with radiotherapy against tamoxifen alone; success: {success}.",
+        details=_times(rows, "survtime", rows["stat"]),
     )
 
 
@@ -310,4 +322,5 @@ def load_rotterdam() -> UpliftData:
         name="rotterdam",
         description="Rotterdam cohort, observational: hormonal therapy was not randomised; success: survival of at "
         "least the median.",
+        details=_times(rows, "dtime", rows["death"]),
     )

@@ -18,22 +18,32 @@ __all__ = ["AttributeSplit", "split_by_attribute", "survival_to_uplift"]
 def survival_to_uplift(time: ArrayLike, event: ArrayLike | None = None, threshold: float | str = "median") -> Ints:
     """Success is to be observed for at least ``threshold``: ``y = 1 if time >= threshold else 0``.
 
-    Censoring is ignored: a time counts as observed whether it ended in the event or not. When censoring does not
-    depend on the treatment, a model trained on such outcomes still makes the right decisions, although its effects are
-    not effects on survival [1]_. The threshold is the median of all observed times, both arms together.
+    .. warning::
+
+       **The event indicator is ignored**, as in the papers whose benchmarks this reproduces: a time counts as observed
+       whether it ended in the event or not, so people who left the study early in good health count as failures. When
+       censoring does not depend on the treatment, a model trained on such outcomes still makes the right decisions, but
+       its effects are not effects on survival [1]_; when it does, they are biased. For effects on survival use
+       :func:`survival_outcome`.
+
+    The threshold is the median of all observed times, both arms together.
 
     Parameters
     ----------
     time : array of shape (n,)
         Observed times, censored or not.
     event : array of shape (n,), optional
-        Whether the event was seen (1) or the time is censored (0). Checked, and not used: see above.
+        Whether the event was seen (1) or the time is censored (0). Checked, and **not used**: see above.
     threshold : float or "median"
         The time that counts as a success.
 
     Returns
     -------
     y : int64 array of shape (n,), 0 or 1
+
+    See Also
+    --------
+    survival_outcome : Survival or restricted mean survival time at a horizon, with censoring taken into account.
 
     References
     ----------

@@ -35,7 +35,8 @@ class UpliftData:
         What this is, and which decisions were taken in making it.
     details : mapping
         What else is known: simulators add ``response``, the true expected outcomes of shape (n, 1 + K), control first;
-        some add ``propensity``, ``group``, ``cost``; loaders of split data sets add ``removed``.
+        some add ``propensity``, ``group``, ``cost``; loaders of split data sets add ``removed``, those of survival data
+        ``time`` and ``event``.
 
     Examples
     --------
