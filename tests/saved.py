@@ -50,7 +50,7 @@ def native(pair=("control", "mail")):
 
 def fingerprint(model):
     """All that a file would hold of a model: equal fingerprints, identical models."""
-    writer = persist._Writer()
+    writer = persist.Writer()
     return json.dumps(writer.encode(model)), tuple(writer.members.items())
 
 

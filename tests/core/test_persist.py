@@ -167,9 +167,9 @@ ARRAYS = [
 
 @pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.dtype.str}-{array.shape}")
 def test_arrays_survive(array):
-    writer = persist._Writer()
+    writer = persist.Writer()
     tree = json.loads(json.dumps(writer.encode({"a": array, "b": [array, (array, None)]})))
-    made = persist._Reader(writer.members, ()).decode(tree)
+    made = persist.Reader(writer.members, ()).decode(tree)
     for again in (made["a"], made["b"][0], made["b"][1][0]):
         assert again.shape == array.shape
         assert again.dtype == array.dtype.newbyteorder("=")
@@ -198,15 +198,15 @@ VALUES = [
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_values_survive(value):
-    tree = json.loads(json.dumps(persist._Writer().encode(value), allow_nan=False))
-    again = persist._Reader({}, ()).decode(tree)
+    tree = json.loads(json.dumps(persist.Writer().encode(value), allow_nan=False))
+    again = persist.Reader({}, ()).decode(tree)
     assert again == value
     assert repr(again) == repr(value)
 
 
 def test_numpy_scalars_become_plain():
     scalars = [np.int8(3), np.float32(0.5), np.bool_(True), np.str_("a"), np.float64(2)]
-    again = json.loads(json.dumps(persist._Writer().encode(scalars)))
+    again = json.loads(json.dumps(persist.Writer().encode(scalars)))
     assert again == [3, 0.5, True, "a", 2.0]
     assert [type(value) for value in again] == [int, float, bool, str, float]
 
@@ -348,7 +348,7 @@ def test_what_cannot_be_saved(tmp_path):
     with pytest.raises(TypeError, match="an array of type object cannot be saved"):
         model.save(tmp_path / "model")
     with pytest.raises(TypeError, match="keys of saved state must be text that does not start with a dollar sign"):
-        persist._Writer().encode({"$array": "array-00000.npy"})
+        persist.Writer().encode({"$array": "array-00000.npy"})
     assert os.listdir(tmp_path) == []
 
 
@@ -369,8 +369,8 @@ def test_only_classes_of_the_library_are_saved(tmp_path):
 
 
 def test_a_random_generator_is_not_saved():
-    assert persist._Writer()._param("random_state", np.random.default_rng(0)) is None
-    assert persist._Writer()._param("random_state", 3) == 3
+    assert persist.Writer()._param("random_state", np.random.default_rng(0)) is None
+    assert persist.Writer()._param("random_state", 3) == 3
 
 
 # --------------------------------------------------------------------------------------------- estimators of other libraries

@@ -1,0 +1,18 @@
+"""The saved form of a model: a zip of one JSON manifest and plain ``.npy`` arrays. No pickle, nothing is executed.
+
+::
+
+    manifest.json       format, upturn's version, the model as a tree of values, and a SHA-256 of every other member
+    array-00000.npy …   the arrays the tree points to
+    foreign-00000.skops …   estimators of other libraries, which need the extra [skops]
+
+Members are stored, not compressed, so no file can unpack to more than its own size. A file is written under a temporary
+name and renamed when it is complete. Reading trusts nothing: names, sizes, checksums, dtypes, classes, parameters and
+the state itself are checked, and whatever is wrong ends in a :class:`ModelFileError`.
+"""
+
+from upturn.persist._format import FORMAT, REGISTRY, ModelFileError
+from upturn.persist._reading import Reader, load
+from upturn.persist._writing import Writer, save
+
+__all__ = ["FORMAT", "REGISTRY", "ModelFileError", "Reader", "Writer", "load", "save"]

@@ -1,0 +1,167 @@
+"""Estimators of other libraries inside a model: a file of skops, read only if its types are harmless or trusted.
+
+skops rebuilds objects by type and attributes. Before it sees a file, its schema is walked: types that need trust are named,
+and what would cost more than the file is worth is refused (arrays that claim more than they hold, one array many times,
+values that contain each other twice over).
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from upturn.persist._format import ModelFileError, check_sizes
+
+# Types of other libraries that a file may rebuild without being trusted: plain values and arrays, and estimators that predict
+# by numpy alone. Whatever hands arrays of the file to compiled code that trusts them, such as trees, neighbours and support
+# vectors, is not here.
+_LINEAR = {
+    "_base": ("LinearRegression",),
+    "_bayes": ("ARDRegression", "BayesianRidge"),
+    "_coordinate_descent": ("ElasticNet", "ElasticNetCV", "Lasso", "LassoCV"),
+    "_huber": ("HuberRegressor",),
+    "_least_angle": ("Lars", "LarsCV", "LassoLars", "LassoLarsCV", "LassoLarsIC"),
+    "_logistic": ("LogisticRegression", "LogisticRegressionCV"),
+    "_quantile": ("QuantileRegressor",),
+    "_ridge": ("Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV"),
+}
+HARMLESS = {
+    *(f"builtins.{name}" for name in ("bool", "dict", "float", "int", "list", "slice", "str", "tuple")),
+    *(f"numpy.{name}" for name in ("bool_", "dtype", "float32", "float64", "int32", "int64", "ndarray")),
+    *(f"sklearn.linear_model.{module}.{name}" for module, names in _LINEAR.items() for name in names),
+    *(
+        f"sklearn.preprocessing._data.{name}"
+        for name in ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler")
+    ),
+    *(f"sklearn.dummy.{name}" for name in ("DummyClassifier", "DummyRegressor")),
+    *(f"sklearn.svm._classes.{name}" for name in ("LinearSVC", "LinearSVR")),
+    "sklearn.impute._base.SimpleImputer",
+    "sklearn.naive_bayes.GaussianNB",
+    "sklearn.pipeline.Pipeline",
+}
+_REPEATS = 4  # how often, on average, a value of an estimator may be reached
+
+
+def import_skops(what: Any) -> Any:
+    """The package skops, or an error that says how to install it."""
+    try:
+        return importlib.import_module("skops.io")
+    except ImportError:
+        raise ImportError(
+            f"saving or loading a model built on {what if isinstance(what, str) else type(what).__name__} needs the package "
+            "skops: pip install 'upturn[skops]'"
+        ) from None
+
+
+def types_in(content: bytes) -> set[str]:
+    """Every type that a file of skops would rebuild, and those that skops itself does not know."""
+    skops = import_skops("an estimator of another library")
+
+    def look() -> set[str]:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            check_sizes(archive.infolist(), len(content))
+            schema = json.loads(archive.read("schema.json"))
+            _check_arrays(schema, archive)
+        if _count(schema, {}) > _REPEATS * _count(schema, None):
+            raise ModelFileError(
+                "the estimator of another library in it has values that contain each other many times over"
+            )
+        return _named(schema) | set(skops.get_untrusted_types(data=content))
+
+    found: set[str] = _rebuilding(look)
+    return found
+
+
+def rebuild(content: bytes, n_jobs: int | None = None) -> Any:
+    """The estimator in a file of skops whose types have been looked at; threads and progress bars are the reader's."""
+    skops = import_skops("an estimator of another library")
+
+    def step() -> Any:
+        estimator = skops.loads(content, trusted=sorted(skops.get_untrusted_types(data=content)))
+        if hasattr(estimator, "get_params"):
+            found = {name: (name.split("__")[-1], value) for name, value in estimator.get_params().items()}
+            ours = {name: n_jobs for name, (last, _) in found.items() if last == "n_jobs"}
+            quiet = {name: type(value)() for name, (last, value) in found.items() if last == "verbose" and value}
+            estimator.set_params(**ours, **quiet)
+        return estimator
+
+    return _rebuilding(step)
+
+
+def is_harmless(estimator: Any) -> bool:
+    """Whether an estimator is of types that files may rebuild without being trusted."""
+    steps = [step for _, step in getattr(estimator, "steps", ())] if hasattr(estimator, "steps") else []
+    kind = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
+    return kind in HARMLESS and all(is_harmless(step) for step in steps)
+
+
+def _rebuilding(step: Callable[[], Any]) -> Any:
+    """Whatever goes wrong while a file of skops is read is the file's fault."""
+    try:
+        return step()
+    except ModelFileError:
+        raise
+    except Exception as error:
+        detail = f"{type(error).__name__}: {str(error)[:300]}"
+        raise ModelFileError(f"the estimator of another library in it cannot be rebuilt ({detail})") from error
+
+
+def _parts(schema: Any) -> list[Any]:
+    return schema if isinstance(schema, list) else list(schema.values()) if isinstance(schema, dict) else []
+
+
+def _named(schema: Any) -> set[str]:
+    """Every type a schema names."""
+    own = set()
+    if isinstance(schema, dict) and "__class__" in schema:
+        own = {f"{schema.get('__module__')}.{schema['__class__']}"}
+    return own.union(*map(_named, _parts(schema)))
+
+
+def _count(schema: Any, known: dict[str, int] | None) -> int:
+    """Values of a schema; with ``known``, one that is named again (by ``__id__``) is counted again with all it holds."""
+    if known is None or not isinstance(schema, dict) or schema.get("__id__") is None:
+        return 1 + sum(_count(part, known) for part in _parts(schema))
+    name = str(schema["__id__"])
+    if name in known:
+        return known[name]
+    known[name] = 1 + sum(_count(part, known) for part in _parts(schema))
+    return known[name]
+
+
+def _check_arrays(schema: Any, archive: zipfile.ZipFile) -> None:
+    """Every array is as large as it says, and read once."""
+    used: dict[str, Any] = {}
+
+    def look(node: Any) -> None:
+        if isinstance(node, dict) and "file" in node:
+            name, owner = str(node["file"]), node.get("__id__")
+            if name not in used and node.get("__loader__") == "NdArrayNode":
+                _check_array(name, archive.read(name))
+            elif name in used and (owner is None or used[name] != owner):
+                raise ModelFileError(f"{name[:80]!r} is used by several values of the estimator of another library")
+            used[name] = owner
+        for part in _parts(node):
+            look(part)
+
+    look(schema)
+
+
+def _check_array(name: str, content: bytes) -> None:
+    file = io.BytesIO(content)
+    version = np.lib.format.read_magic(file)
+    if version not in ((1, 0), (2, 0)):
+        raise ModelFileError(f"{name[:80]!r} is a .npy array of an unknown version")
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    claimed = dtype.itemsize
+    for size in shape:
+        claimed *= size
+    if dtype.hasobject or dtype.itemsize == 0 or claimed != len(content) - file.tell():
+        raise ModelFileError(f"{name[:80]!r} claims shape {shape} and has {len(content) - file.tell():,} bytes")

@@ -1,0 +1,148 @@
+"""Writing a model: a tree of values as JSON, arrays and foreign estimators aside, and a file that is complete or not there."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import hashlib
+import importlib
+import io
+import json
+import math
+import os
+import secrets
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import upturn
+from upturn._parameters import check_parameters
+from upturn.persist._foreign import import_skops
+from upturn.persist._format import DTYPES, FORMAT, REGISTRY
+
+_LONG_AGO = 3600.0  # seconds after which a temporary file of a dead process is rubbish
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to ``path``; an existing file there is replaced only once the new one is complete."""
+    writer = Writer()
+    tree = writer.encode(model)
+    manifest = {"format": FORMAT, "upturn": upturn.__version__, "model": tree, "members": writer.digests()}
+    members = {"manifest.json": json.dumps(manifest, allow_nan=False).encode(), **writer.members}
+    path = Path(path).resolve()  # through a link, the file it points to is replaced
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"cannot save to {path}: there is no folder {path.parent}; make it first")
+    _sweep(path)
+    # Made with the permissions of any new file, to which the system applies the umask, or with those of the file it replaces.
+    mode = path.stat().st_mode & 0o777 if path.exists() else None
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+    handle = os.open(temporary, flags, 0o666 if mode is None else mode)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+                for name, content in members.items():
+                    archive.writestr(zipfile.ZipInfo(name), content)  # a fixed date: the same model, the same bytes
+            file.flush()
+            os.fsync(file.fileno())
+        if mode is not None:
+            os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _sweep(path: Path) -> None:
+    """Remove what saves to this path left behind when they were killed: their process is gone, and it was long ago."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*-*.tmp"):
+        process = left.name.removeprefix(f".{path.name}.").partition("-")[0]
+        with contextlib.suppress(OSError):  # another save may be sweeping too
+            if process.isdecimal() and time.time() - left.stat().st_mtime > _LONG_AGO and not _alive(int(process)):
+                left.unlink()
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)  # asks whether it is there, and sends nothing
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
+class Writer:
+    """Turns a tree of values into JSON, setting arrays and foreign estimators aside as members of the file."""
+
+    def __init__(self) -> None:
+        self.members: dict[str, bytes] = {}
+
+    def digests(self) -> dict[str, str]:
+        return {name: hashlib.sha256(content).hexdigest() for name, content in self.members.items()}
+
+    def encode(self, value: Any) -> Any:
+        if value is None or isinstance(value, bool | str):
+            return value
+        if isinstance(value, int | np.integer):
+            return int(value)
+        if isinstance(value, float | np.floating):
+            return float(value) if math.isfinite(value) else {"$float": str(float(value))}
+        if isinstance(value, np.bool_):
+            return bool(value)
+        if isinstance(value, np.ndarray):
+            return {"$array": self._array(value)}
+        if isinstance(value, dict):
+            if not all(isinstance(key, str) and not key.startswith("$") for key in value):
+                raise TypeError("the keys of saved state must be text that does not start with a dollar sign")
+            return {key: self.encode(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.encode(item) for item in value]
+        if isinstance(value, tuple):
+            return {"$tuple": [self.encode(item) for item in value]}
+        if hasattr(value, "_dump"):
+            _registered(value)
+            check_parameters(value)  # what could not be loaded is not saved
+            params = {name: self._param(name, item) for name, item in value.get_params(deep=False).items()}
+            return {"$model": type(value).__name__, "params": params, "state": self.encode(value._dump())}
+        if hasattr(value, "get_params"):
+            return {"$foreign": self._foreign(value)}
+        raise TypeError(
+            f"{value!r} of type {type(value).__name__} cannot be saved: only numbers, text, arrays and estimators can"
+        )
+
+    def _param(self, name: str, value: Any) -> Any:
+        if isinstance(value, np.random.RandomState | np.random.Generator):
+            return None  # a generator is only used up by fit, and this model is fitted
+        try:
+            return self.encode(value)
+        except TypeError as error:
+            raise TypeError(f"parameter {name}: {error}") from error
+
+    def _add(self, pattern: str, content: bytes) -> str:
+        name = pattern.format(len(self.members))
+        self.members[name] = content
+        return name
+
+    def _array(self, array: NDArray[Any]) -> str:
+        plain = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        if plain.dtype.str not in DTYPES:
+            raise TypeError(f"an array of type {array.dtype} cannot be saved")
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, plain.reshape(array.shape), allow_pickle=False)
+        return self._add("array-{:05d}.npy", buffer.getvalue())
+
+    def _foreign(self, estimator: Any) -> str:
+        return self._add("foreign-{:05d}.skops", import_skops(estimator).dumps(estimator))
+
+
+def _registered(model: Any) -> None:
+    name = type(model).__name__
+    if name not in REGISTRY or getattr(importlib.import_module(REGISTRY[name]), name) is not type(model):
+        raise TypeError(
+            f"{type(model).__module__}.{name} cannot be saved: only upturn's own classes can, no subclasses"
+        )

@@ -1,0 +1,412 @@
+"""Edits of a saved model: its arrays, the values of its manifest, its parameters, parts of other models, foreign members.
+
+``edited(files, number, seed)`` is a pure function, so that a case can be looked at again by its number.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import zipfile
+
+import numpy as np
+
+from hostile.corpus import File
+from saved import zipped
+
+DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8"]
+WHOLE = [-(2**63), -(2**62), -(2**32), -(2**31), -256, -2, -1, 0, 1, 2, 3, 127, 254, 255, 256, 2**24, 2**31 - 1, 2**31]
+WHOLE += [2**32 - 1, 2**32, 2**61, 2**62, 2**63 - 1, 2**63, 2**64 - 1]
+REAL = [0.0, -0.0, 0.5, 1.0, -1.0, 1e-320, 5e-324, 1e-300, 1e300, -1e300, 1.7e308, -1.7e308, np.nan, np.inf, -np.inf]
+VALUES = [
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    2,
+    3,
+    7,
+    254,
+    255,
+    2**31,
+    2**63,
+    2**80,
+    -(2**80),
+    10**400,
+    1.5,
+    -1.5,
+    0.5,
+    1e300,
+    1e-320,
+]
+VALUES += [
+    "",
+    "x",
+    "control",
+    "a",
+    "web",
+    "shares",
+    "logistic",
+    "chance",
+    "rbf",
+    "poly",
+    "linear",
+    "precomputed",
+    "cts",
+    "kl",
+]
+VALUES += [
+    "isotonic",
+    "onehot",
+    "effect",
+    "code",
+    "score",
+    "vote",
+    "balanced",
+    "sqrt",
+    "prefit",
+    "\ud800",
+    [],
+    {},
+    [None],
+]
+VALUES += [[0.5], [[1]], {"$tuple": []}, {"$float": "nan"}, {"$float": "inf"}, {"$float": "-inf"}, {"$float": "1e5000"}]
+VALUES += [{"$model": "UpliftTree", "params": {}, "state": None}, {"$model": "TLearner", "params": {}, "state": None}]
+VALUES += [{"x": 1}, list(range(300)), ["a", "b"], "x" * 10_000]
+
+
+# --------------------------------------------------------------------------------------------- arrays
+
+
+def load_npy(content):
+    return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+
+
+def npy(array):
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def cast(value, dtype):
+    """A value as near as the type has it."""
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return min(max(int(value), int(info.min)), int(info.max)) if np.isfinite(value) else info.max
+    with np.errstate(all="ignore"):
+        return np.asarray(float(value)).astype(dtype)[()]
+
+
+def number_for(rng, array, sizes):
+    """A number that hurts an array of this type: an extreme, a size of something, one beside what is there."""
+    if array.dtype.kind == "f":
+        pool = [*REAL, np.finfo(array.dtype).max, np.finfo(array.dtype).min, np.finfo(array.dtype).tiny]
+    elif array.dtype.kind == "b":
+        return bool(rng.integers(2))
+    else:
+        pool = [*WHOLE, *sizes, *(s - 1 for s in sizes), *(s + 1 for s in sizes)]
+        pool += [np.iinfo(array.dtype).max - s for s in sizes[:3]]
+    return cast(pool[rng.integers(len(pool))], array.dtype)
+
+
+def some(rng, array):
+    """Positions of one entry, a few, or all."""
+    count = [1, 1, 2, 4, array.size][rng.integers(5)]
+    return rng.integers(0, array.size, min(count, array.size))
+
+
+def edit_array(rng, array, sizes):
+    """One edit of an array, and its name."""
+    kinds = [
+        "numbers",
+        "numbers",
+        "numbers",
+        "off by one",
+        "negated",
+        "shuffled",
+        "zeroed",
+        "truncated",
+        "extended",
+        "shape",
+    ]
+    kinds += ["dtype", "one number", "sorted", "reversed", "copied", "wrapped", "noise", "bits"]
+    kind = kinds[rng.integers(len(kinds))]
+    out = array.copy()
+    flat = out.reshape(-1)
+    if kind in ("shape", "dtype", "extended", "truncated") or not array.size:
+        return _reshaped(rng, kind, array, sizes)
+    at = some(rng, flat)
+    with np.errstate(all="ignore"):
+        if kind == "numbers":
+            for i in at:
+                flat[i] = number_for(rng, array, sizes)
+        elif kind == "off by one":
+            flat[at] = (
+                ~flat[at] if array.dtype.kind == "b" else flat[at] + np.asarray(rng.choice([-1, 1])).astype(array.dtype)
+            )
+        elif kind == "negated":
+            flat[at] = ~flat[at] if array.dtype.kind == "b" else np.negative(flat[at])
+        elif kind == "shuffled":
+            rng.shuffle(flat)
+        elif kind == "zeroed":
+            flat[at] = 0
+        elif kind == "one number":
+            flat[:] = number_for(rng, array, sizes)
+        elif kind == "sorted":
+            flat.sort()
+        elif kind == "reversed":
+            flat[:] = flat[::-1].copy()
+        elif kind == "copied":
+            flat[at] = flat[rng.integers(flat.size)]
+        elif kind == "wrapped" and array.dtype.kind in "iu":  # steps that add up to what was there
+            step = cast(2 ** (8 * array.dtype.itemsize - 2), array.dtype)
+            flat[at] = flat[at] + np.asarray(step).astype(array.dtype) * np.arange(1, len(at) + 1).astype(array.dtype)
+        elif kind == "bits":
+            raw = flat.view(np.uint8)
+            raw[rng.integers(raw.size)] ^= np.uint8(1 << rng.integers(8))
+            if array.dtype.kind == "b":
+                raw &= 1
+        else:
+            flat[:] = _noise(rng, flat)
+    return out, kind
+
+
+def _noise(rng, flat):
+    if flat.dtype.kind == "f":
+        return (rng.normal(size=flat.size) * 10.0 ** rng.integers(-5, 6)).astype(flat.dtype)
+    if flat.dtype.kind == "b":
+        return rng.random(flat.size) < 0.5
+    low, high = int(flat.min()), int(flat.max())
+    return np.array([low + int(rng.random() * (high - low + 1)) for _ in range(flat.size)], dtype=flat.dtype)
+
+
+def _reshaped(rng, kind, array, sizes):
+    if kind == "dtype":
+        with np.errstate(all="ignore"):
+            wanted = DTYPES[rng.integers(len(DTYPES))]
+            return array.astype(wanted) if rng.random() < 0.7 else np.zeros(array.shape, wanted), "dtype"
+    if kind == "truncated" and array.ndim and array.size:
+        axis = rng.integers(array.ndim)
+        keep = [0, 1, array.shape[axis] - 1, array.shape[axis] // 2][rng.integers(4)]
+        return np.take(array, np.arange(min(keep, array.shape[axis])), axis), "truncated"
+    if kind == "extended" and array.ndim and array.size:
+        axis = rng.integers(array.ndim)
+        more = [1, 1, 2, array.shape[axis], 1000][rng.integers(5)]
+        return np.concatenate(
+            [array, *[np.take(array, [-1], axis)] * min(more, 20_000 // array.size + 1)], axis
+        ), "extended"
+    shapes = [
+        (array.size,),
+        (1, array.size),
+        (array.size, 1),
+        (1, 1, array.size),
+        (0,),
+        (0, 3),
+        (3, 0),
+        (),
+        array.shape[::-1],
+    ]
+    shape = shapes[rng.integers(len(shapes))]
+    if int(np.prod(shape)) == array.size:
+        return array.reshape(shape), "shape"
+    return np.full(shape, number_for(rng, array, sizes), array.dtype), "shape"
+
+
+# --------------------------------------------------------------------------------------------- the manifest
+
+
+def places(node, path=()):
+    """Paths of everything in a tree of JSON values."""
+    yield path
+    if isinstance(node, dict | list):
+        for key in node if isinstance(node, dict) else range(len(node)):
+            yield from places(node[key], (*path, key))
+
+
+def at(node, path):
+    for key in path:
+        node = node[key]
+    return node
+
+
+def put(manifest, path, value):
+    at(manifest, path[:-1])[path[-1]] = value
+
+
+def edit_value(rng, value, sizes):
+    """A value of the manifest, made a little or entirely wrong."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and rng.random() < 0.5:
+        pool = (
+            [value + 1, value - 1, -value, value * 2, *sizes, *WHOLE]
+            if isinstance(value, int)
+            else [*REAL, -value, value * 2]
+        )
+        made = pool[rng.integers(len(pool))]
+        return {"$float": str(made)} if isinstance(made, float) and not np.isfinite(made) else made
+    if isinstance(value, list) and value and rng.random() < 0.7:
+        i = int(rng.integers(len(value)))
+        return [value[:-1], value[1:], [*value, value[i]], value[::-1], [], [value[i]] * len(value), value * 3][
+            rng.integers(7)
+        ]
+    if isinstance(value, dict) and value and rng.random() < 0.4:
+        key = list(value)[rng.integers(len(value))]
+        return {name: item for name, item in value.items() if name != key}
+    return copy.deepcopy(VALUES[rng.integers(len(VALUES))])
+
+
+def edit_manifest(rng, manifest, members, sizes):
+    """Put something else in one place; arrays nobody points to any more leave the file, so that the edit is what is judged."""
+    model = manifest["model"]
+    inside = [path for path in places(manifest) if path and path[0] == "model" and path != ("model",)]
+    params = [path for path in inside if "params" in path and path[-1] != "params"]
+    pool = params if params and rng.random() < 0.3 else inside
+    path = pool[rng.integers(len(pool))]
+    if rng.random() < 0.15:  # two values change places
+        other = inside[rng.integers(len(inside))]
+        if path[: len(other)] == other or other[: len(path)] == path:
+            return "nothing"
+        one, two = at(manifest, path), at(manifest, other)
+        put(manifest, path, two)
+        put(manifest, other, one)
+        return "swapped values"
+    put(manifest, path, edit_value(rng, at(manifest, path), sizes))
+    _drop_unused(model, members)
+    return "parameter" if pool is params else "value"
+
+
+def _names(node):
+    return {
+        at(node, path)
+        for path in places(node)
+        if path and path[-1] in ("$array", "$foreign") and isinstance(at(node, path), str)
+    }
+
+
+def _drop_unused(model, members):
+    used = _names(model)
+    for name in set(members) - used:
+        del members[name]
+
+
+def graft(rng, manifest, members, other):
+    """Put a part of another model in place of a like part: same last name, arrays and all."""
+    here = [path for path in places(manifest["model"]) if path and isinstance(path[-1], str)]
+    there = {}
+    for path in places(other.manifest["model"]):
+        if path:
+            there.setdefault(path[-1], []).append(path)
+    path = here[rng.integers(len(here))]
+    sources = there.get(path[-1])
+    if not sources:
+        return "nothing"
+    part = copy.deepcopy(at(other.manifest["model"], sources[rng.integers(len(sources))]))
+    put(manifest["model"], path, part)
+    _adopt(part, manifest["model"], path, members, other.members)
+    _drop_unused(manifest["model"], members)
+    return "part of another model"
+
+
+def _adopt(part, model, path, members, others):
+    """Bring the members a part points to, under names that are free."""
+    holder = at(model, path[:-1])
+    wrapped = {"": part}
+    for place in list(places(wrapped)):
+        if place and place[-1] in ("$array", "$foreign") and isinstance(at(wrapped, place), str):
+            old = at(wrapped, place)
+            kind, end = ("array", "npy") if place[-1] == "$array" else ("foreign", "skops")
+            number = next(
+                n
+                for n in range(99_999)
+                if f"{kind}-{n:05d}.{end}" not in members and f"{kind}-{n:05d}.{end}" not in others
+            )
+            name = f"{kind}-{number:05d}.{end}"
+            if old in others:
+                members[name] = others[old]
+            put(wrapped, place, name)
+    holder[path[-1]] = wrapped[""]
+
+
+# --------------------------------------------------------------------------------------------- foreign members
+
+
+def edit_foreign(rng, content, sizes):
+    """A skops file with an array or a value of its schema edited."""
+    archive = zipfile.ZipFile(io.BytesIO(content))
+    members = {name: archive.read(name) for name in archive.namelist()}
+    arrays = [name for name in members if name.endswith(".npy")]
+    schema = json.loads(members["schema.json"])
+    if arrays and rng.random() < 0.6:
+        name = arrays[rng.integers(len(arrays))]
+        if rng.random() < 0.1:  # a header that promises more than there is
+            members[name] = members[name].replace(b"'shape': (", b"'shape': (99999999, ", 1)
+            kind = "promised shape"
+        else:
+            made, kind = edit_array(rng, load_npy(members[name]), sizes)
+            members[name] = npy(made)
+    else:
+        inside = [path for path in places(schema) if path and path[-1] not in ("protocol", "_skops_version")]
+        path = inside[rng.integers(len(inside))]
+        value = at(schema, path)
+        if path[-1] == "content" and isinstance(value, str):  # JSON inside JSON
+            texts = [
+                "0",
+                "-1",
+                "1e308",
+                "NaN",
+                "null",
+                '"x"',
+                "[]",
+                "1000000000",
+                "100000",
+                "true",
+                "2",
+                str(2**80),
+                '"balanced"',
+            ]
+            put(schema, path, texts[rng.integers(len(texts))])
+        else:
+            put(schema, path, edit_value(rng, value, sizes))
+        members["schema.json"] = json.dumps(schema).encode()
+        kind = "schema"
+    return zipped(list(members.items())), f"foreign {kind}"
+
+
+# --------------------------------------------------------------------------------------------- all of them
+
+
+def edited(files, number, seed=0):
+    """The bytes of case ``number``, and (model, edits) that say what it is."""
+    rng = np.random.default_rng([seed, number])
+    names = list(files)
+    name = names[number % len(names)]
+    source = files[name]
+    manifest, members = copy.deepcopy(source.manifest), dict(source.members)
+    arrays = [one for one in members if one.endswith(".npy")]
+    foreign = [one for one in members if one.endswith(".skops")]
+    sizes = [load_npy(members[one]).shape[:1] for one in arrays]
+    sizes = sorted({int(size[0]) for size in sizes if size}) or [1]
+    done = []
+    for _ in range([1, 1, 1, 2, 3][rng.integers(5)]):
+        arrays = [one for one in arrays if one in members]
+        foreign = [one for one in foreign if one in members]
+        dice = rng.random()
+        if foreign and dice < 0.35:
+            one = foreign[rng.integers(len(foreign))]
+            members[one], kind = edit_foreign(rng, members[one], sizes)
+        elif arrays and dice < 0.6:
+            one = arrays[rng.integers(len(arrays))]
+            made, kind = edit_array(rng, load_npy(members[one]), sizes)
+            members[one] = npy(made)
+        elif len(arrays) > 1 and dice < 0.66:
+            i, j = rng.choice(len(arrays), 2, replace=False)
+            members[arrays[i]], members[arrays[j]] = members[arrays[j]], members[arrays[i]]
+            kind = "swapped arrays"
+        elif dice < 0.76:
+            kind = graft(rng, manifest, members, files[names[rng.integers(len(names))]])
+        else:
+            kind = edit_manifest(rng, manifest, members, sizes)
+        done.append(kind)
+    return File(manifest, members).pack(), (name, " + ".join(done))
