@@ -73,4 +73,6 @@ def test_tests_mirror_the_rooms():
     rooms = {room.lstrip("_") for room in LEVEL}
     for path in Path(__file__).parent.rglob("test_*.py"):
         folder = path.relative_to(Path(__file__).parent).parts[0]
-        assert folder == path.name or folder in {"core", "attack"} or folder in rooms, f"{folder} is no room of the package"
+        assert folder == path.name or folder in {"core", "attack"} or folder in rooms, (
+            f"{folder} is no room of the package"
+        )

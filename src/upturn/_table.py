@@ -65,7 +65,12 @@ class Schema:
             and len(names) == len(levels) > 0
             and all(isinstance(name, str) for name in names)
             and all(level is None or isinstance(level, list) for level in levels)
-            and all(isinstance(label, bool | int | float | str) for level in levels if level for label in level)
+            and all(
+                isinstance(label, bool | int | float | str) and label == label
+                for level in levels
+                if level
+                for label in level
+            )
             and all(len(set(level)) == len(level) for level in levels if level)
         )
         if not good or len(set(names)) < len(names):

@@ -168,7 +168,7 @@ class Gated(BaseEstimator):  # type: ignore[misc]
             raise ValueError("the arm labels are not well formed")
         if len(arms) > 1 and not self._multi_arm:
             raise ValueError(f"{type(self).__name__} has one arm besides control, and the file names {len(arms)}")
-        if not all(isinstance(label, bool | int | float | str) for label in (control, *arms)):
+        if not all(isinstance(label, bool | int | float | str) and label == label for label in (control, *arms)):
             raise ValueError("an arm label is of a kind that cannot be one")
         self._remember(control, arms, Schema.from_json(dump["schema"]))
         self._set_state(dump["fitted"])
@@ -217,13 +217,13 @@ class UpliftEstimator(Gated):
         -------
         array of shape (n,), or (n, K) for K arms in the order of ``arms_``
         """
-        scores = _finite(self._predict(self._encode(X)))
+        scores = finite(self._predict(self._encode(X)))
         return scores[:, 0] if len(self.arms_) == 1 else scores
 
     @available_if(_estimates_responses)  # type: ignore[untyped-decorator]
     def predict_response(self, X: Any) -> Floats:
         """Expected outcome under control and under every arm: an array of shape (n, 1 + K), control first."""
-        return _finite(self._predict_response(self._encode(X)))
+        return finite(self._predict_response(self._encode(X)))
 
     def recommend(self, X: Any) -> NDArray[Any]:
         """The label each row should get by the model's own rule; the control label where nothing helps."""
@@ -246,7 +246,7 @@ class UpliftEstimator(Gated):
         """
         check_is_fitted(self)
         matrix, target = self._gate_experiment(X, y, treatment, sample_weight)
-        return mean_area(target, self._predict(matrix))
+        return mean_area(target, finite(self._predict(matrix)))
 
     def _gate_experiment(self, X: Any, y: Any, treatment: Any, sample_weight: Any) -> tuple[Floats, Target]:
         """Gate an experiment that a fitted model is judged by."""
@@ -258,7 +258,7 @@ class UpliftEstimator(Gated):
         raise TypeError(f"{type(self).__name__} does not say how to predict")
 
     def _recommend(self, X: Floats) -> Indices:
-        scores = self._predict(X)
+        scores = finite(self._predict(X))
         best = scores.argmax(axis=1)
         return np.where(scores[np.arange(len(X)), best] > 0, best + 1, 0)
 
@@ -357,7 +357,7 @@ def votes_for(arm: NDArray[Any], n_arms: int) -> Floats:
     return np.asarray(arm[:, None] == np.arange(1, n_arms + 1), dtype=np.float64)
 
 
-def _finite(predicted: Floats) -> Floats:
+def finite(predicted: Floats) -> Floats:
     """Predictions, none of them missing or infinite: numbers too large to add, or a base model that went astray, are not hidden."""
     bad = ~np.isfinite(predicted).all(axis=1)
     if bad.any():
@@ -366,3 +366,13 @@ def _finite(predicted: Floats) -> Floats:
             "features or outcomes of absurd size, and at the model inside, if it is one of another library"
         )
     return predicted
+
+
+def finite_importances(values: Floats, n_features: int) -> Floats:
+    """Importances, one a feature and none of them missing or infinite."""
+    if values.shape != (n_features,) or not np.isfinite(values).all():
+        raise ValueError(
+            "the model has no finite importance for every feature: look for features or outcomes of absurd size, and at the model "
+            "inside, if it is one of another library"
+        )
+    return values

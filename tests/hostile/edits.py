@@ -206,6 +206,7 @@ def _reshaped(rng, kind, array, sizes):
         (0,),
         (0, 3),
         (3, 0),
+        (0, 2**40),
         (),
         array.shape[::-1],
     ]
@@ -213,6 +214,24 @@ def _reshaped(rng, kind, array, sizes):
     if int(np.prod(shape)) == array.size:
         return array.reshape(shape), "shape"
     return np.full(shape, number_for(rng, array, sizes), array.dtype), "shape"
+
+
+def edit_rows(rng, arrays):
+    """Take other rows of all arrays that have the same number of them, so that they still fit together."""
+    sizes = sorted({array.shape[0] for array in arrays.values() if array.ndim and array.size})
+    n = sizes[rng.integers(len(sizes))]
+    every = np.arange(n)
+    i = int(rng.integers(n))
+    ways = [every[:-1], every[1:], every[:1], rng.permutation(n), np.delete(every, i), np.append(every, i), every[::-1]]
+    ways += [np.repeat(every, 2), np.tile(every, 3), rng.integers(0, n, n), np.full(n, i)]
+    rows = ways[rng.integers(len(ways))]
+    # Usually every array of that many rows, sometimes only some of them.
+    every_array = rng.random() < 0.7
+    return {
+        name: array[rows]
+        for name, array in arrays.items()
+        if array.ndim and array.shape[0] == n and (every_array or rng.random() < 0.5)
+    }
 
 
 # --------------------------------------------------------------------------------------------- the manifest
@@ -396,6 +415,7 @@ def edited(files, number, seed=0):
         if foreign and dice < 0.35:
             one = foreign[rng.integers(len(foreign))]
             members[one], kind = edit_foreign(rng, members[one], sizes)
+            foreign.remove(one)
         elif arrays and dice < 0.6:
             one = arrays[rng.integers(len(arrays))]
             made, kind = edit_array(rng, load_npy(members[one]), sizes)
@@ -404,7 +424,11 @@ def edited(files, number, seed=0):
             i, j = rng.choice(len(arrays), 2, replace=False)
             members[arrays[i]], members[arrays[j]] = members[arrays[j]], members[arrays[i]]
             kind = "swapped arrays"
-        elif dice < 0.76:
+        elif arrays and dice < 0.72:
+            made = edit_rows(rng, {one: load_npy(members[one]) for one in arrays})
+            members.update({one: npy(array) for one, array in made.items()})
+            kind = "rows"
+        elif dice < 0.8:
             kind = graft(rng, manifest, members, files[names[rng.integers(len(names))]])
         else:
             kind = edit_manifest(rng, manifest, members, sizes)

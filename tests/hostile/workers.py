@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 SECONDS = 20.0  # a case may take
-MEMORY = 2**30  # bytes a worker may use beyond what it has when it is ready
+MEMORY = 2**28  # bytes a worker may use beyond what it has when it is ready
 _HERE = Path(__file__).resolve()
 _PATHS = [str(_HERE.parent.parent.parent / "src"), str(_HERE.parent.parent)]
 
@@ -24,7 +24,7 @@ _PATHS = [str(_HERE.parent.parent.parent / "src"), str(_HERE.parent.parent)]
 class Worker:
     """One process, and the case it is at."""
 
-    def __init__(self, corpus, seed, folder):
+    def __init__(self, corpus, seed, folder, traps):
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(_PATHS),
@@ -32,7 +32,7 @@ class Worker:
             "OPENBLAS_NUM_THREADS": "1",
         }
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "hostile.workers", str(corpus), str(seed), str(folder)],
+            [sys.executable, "-m", "hostile.workers", str(corpus), str(seed), str(folder), json.dumps(traps)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
         )  # fmt: skip
         self.number, self.since, self.ready = None, time.monotonic(), False
@@ -49,14 +49,17 @@ class Worker:
         self.process.stdout.close()
 
 
-def judge_all(files, numbers, folder, *, seed=0, n_workers=2, seconds=SECONDS, said=lambda done: None):
-    """Judge the cases of these numbers: {number: (verdict, detail, model, edits)}."""
+def judge_all(files, numbers, folder, *, seed=0, n_workers=2, seconds=SECONDS, traps=None, said=lambda done: None):
+    """Judge the cases of these numbers: {number: (verdict, detail, model, edits)}.
+
+    ``traps`` are for those who judge the judges: {number: code that runs in place of upturn.load}.
+    """
     corpus = Path(folder) / "corpus.pickle"
     corpus.write_bytes(pickle.dumps(files))
     waiting, found, workers, selector = list(numbers)[::-1], {}, {}, selectors.DefaultSelector()
 
     def start():
-        worker = Worker(corpus, seed, folder)
+        worker = Worker(corpus, seed, folder, traps or {})
         workers[worker.process.stdout] = worker
         selector.register(worker.process.stdout, selectors.EVENT_READ)
 
@@ -102,10 +105,12 @@ def _described(files, number, seed):
     return edited(files, number, seed)[1]
 
 
-def main(corpus, seed, folder):
+def main(corpus, seed, folder, traps):
+    from hostile import use
     from hostile.edits import edited
     from hostile.use import judge
 
+    traps, load = json.loads(traps), use.up.load
     files = pickle.loads(Path(corpus).read_bytes())
     path = Path(folder) / f"model-{os.getpid()}"
     for name in files:  # whatever is compiled or imported late
@@ -117,6 +122,8 @@ def main(corpus, seed, folder):
     print("ready", file=out, flush=True)
     for line in sys.stdin:
         content, said = edited(files, int(line), int(seed))
+        trap = traps.get(line.strip())
+        use.up.load = load if trap is None else lambda path, trap=trap: exec(trap)
         print(json.dumps([*judge(content, path), *said]), file=out, flush=True)
 
 

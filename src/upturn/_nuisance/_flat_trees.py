@@ -84,8 +84,12 @@ class FlatTrees:
                 raise ValueError("the children of a tree's node are not further down the table")
         if np.isnan(self.threshold).any() or not np.isfinite(self.threshold[~inside]).all():
             raise ValueError("a tree's numbers are not finite")
+        # Every node hangs from one other, or is the root of one tree: a walk is never longer than the table.
+        held = np.concatenate([self.roots, self.left[inside], self.right[inside]])
         if len(self.roots) and (self.roots.min() < 0 or self.roots.max() >= n):
             raise ValueError("a tree begins outside the table")
+        if len(np.unique(held)) < len(held):
+            raise ValueError("two branches of the trees lead to one node")
         if (self.sides > AS_MISSING).any():
             raise ValueError("a level goes to neither side of a split")
         levels = np.array([-1 if found is None else len(found) for found in schema.levels])[self.feature]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,8 @@ from upturn._encode import LinearEncoder
 from upturn._nuisance._boosted import Boosted, boosted_from_state, fit_boosted
 from upturn._nuisance._flat_trees import FlatTrees
 from upturn._table import Schema
-from upturn.base import UpliftEstimator
+from upturn.base import UpliftEstimator, finite_importances
+from upturn.persist import is_harmless
 
 Weights = Floats | None
 
@@ -78,7 +80,7 @@ class Member:
                 f"{type(getattr(self.model, 'model', self.model)).__name__} has neither feature_importances_ nor coefficients, so "
                 "there are no feature_importances_: use sklearn.inspection.permutation_importance"
             )
-        return values if encoder is None else encoder.by_column(values)
+        return finite_importances(values if encoder is None else encoder.by_column(values), n_features)
 
     def get_state(self) -> dict[str, Any]:
         """The member as JSON values, arrays and, for a foreign estimator, the estimator."""
@@ -105,13 +107,35 @@ class Member:
             check_estimator(model)
             if link is not None:
                 check_classifier(model)
-        return cls(
+        member = cls(
             model,
             None if encoder is None else LinearEncoder.from_state(encoder, schema),
             float(numbers[0]),
             float(numbers[1]),
             None if link is None else (float(numbers[2]), float(numbers[3])),
         )
+        if model is not None and boosted is None:
+            try_out(model, lambda rows: _foreign_prediction(model, rows, member.link), member.encoder, schema)
+        return member
+
+
+def try_out(
+    model: Any, predict: Callable[[Floats], Floats], encoder: LinearEncoder | None, schema: Schema, *columns: int
+) -> None:
+    """Ask a harmless estimator that was read from a file about rows of zeros: it answers in finite numbers, or is refused.
+
+    What needs trust is not asked: it may know better than to be asked about zeros.
+    """
+    if not is_harmless(model):
+        return
+    width = schema.n_features if encoder is None else encoder.layout.width
+    rows = [np.zeros((1, width)), np.zeros((2, width))]  # a shape that fits both fits any number of rows
+    if encoder is None:
+        rows.append(np.full((1, width), np.nan))
+    for X in rows:
+        answer = predict(X)
+        if answer.shape != (len(X), *columns) or not np.isfinite(answer).all():
+            raise ValueError(f"the {type(model).__name__} inside does not predict a finite number for a row of zeros")
 
 
 def check_estimator(estimator: Any) -> None:
@@ -251,10 +275,18 @@ def weight_argument(model: Any, weight: Weights) -> dict[str, Any]:
     return {"sample_weight": weight}
 
 
+def ask_foreign(ask: Callable[[Floats], Any], features: Floats) -> Floats:
+    """What a method of another library's estimator answers; what it complains of is passed on with a word of where it was."""
+    try:
+        return np.asarray(ask(features), dtype=np.float64)
+    except ValueError as error:
+        who = type(getattr(ask, "__self__", ask)).__name__
+        raise ValueError(f"the {who} inside the model cannot predict for these rows: {error}") from error
+
+
 def _foreign_prediction(model: Any, features: Floats, link: tuple[float, float] | None) -> Floats:
     if link is not None:
-        scores = np.asarray(model.decision_function(features), dtype=np.float64)
-        return np.asarray(expit(link[0] * scores + link[1]))
+        return np.asarray(expit(link[0] * ask_foreign(model.decision_function, features) + link[1]))
     if classifies(model):
-        return np.asarray(model.predict_proba(features)[:, 1], dtype=np.float64)
-    return np.asarray(model.predict(features), dtype=np.float64).reshape(len(features))
+        return np.ascontiguousarray(ask_foreign(model.predict_proba, features)[:, 1])
+    return ask_foreign(model.predict, features).reshape(len(features))

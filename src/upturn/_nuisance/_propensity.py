@@ -15,7 +15,7 @@ from upturn._encode import LinearEncoder
 from upturn._experiment import Experiment
 from upturn._nuisance._crossfit import crossfit
 from upturn._nuisance._logistic import Logistic
-from upturn._nuisance._member import _fit_foreign
+from upturn._nuisance._member import _fit_foreign, ask_foreign, try_out
 from upturn._parameters import check, number
 from upturn._propensity import read_chances, shares_of, with_control
 from upturn._table import Schema
@@ -48,7 +48,7 @@ class Propensity:
         if self.logistic is not None:
             return self.logistic.predict_proba(X)
         features = X if self.encoder is None else self.encoder.transform(X)
-        return np.asarray(self.foreign.predict_proba(features), dtype=np.float64)
+        return ask_foreign(self.foreign.predict_proba, features)
 
     def get_state(self) -> dict[str, Any]:
         """The propensity as JSON values, arrays and, if it is one, the foreign classifier."""
@@ -76,7 +76,9 @@ class Propensity:
             or columns.max() >= schema.n_features
         ):
             raise ValueError("the propensity names a column that does not exist")
-        return cls(
+        if shares is not None and abs(shares.sum() - 1.0) > 1e-6:
+            raise ValueError("the arms' shares do not add up to 1")
+        propensity = cls(
             n_arms,
             shares,
             columns,
@@ -84,6 +86,9 @@ class Propensity:
             foreign,
             None if encoder is None else LinearEncoder.from_state(encoder, schema),
         )
+        if foreign is not None:
+            try_out(foreign, foreign.predict_proba, propensity.encoder, schema, n_arms + 1)
+        return propensity
 
 
 def fit_propensity(spec: PropensitySpec, data: Experiment) -> Propensity:

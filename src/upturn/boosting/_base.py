@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from upturn._arrays import Floats
 from upturn._table import Schema
 from upturn._target import Label
-from upturn.base import Opinion, UpliftEstimator
+from upturn.base import Opinion, UpliftEstimator, finite, finite_importances
 from upturn.metrics._areas import mean_area
 from upturn.trees import UpliftTree
 
@@ -45,13 +45,13 @@ class Ensemble(UpliftEstimator):
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """What ``predict`` gives after 1, 2, … members."""
-        for scores in self._staged(self._encode(X)):
+        for scores in map(finite, self._staged(self._encode(X))):
             yield scores[:, 0] if len(self.arms_) == 1 else scores
 
     def staged_score(self, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> list[float]:
         """What ``score``, the AUUC, gives after 1, 2, … members."""
         matrix, target = self._gate_experiment(X, y, treatment, sample_weight)
-        return [mean_area(target, scores) for scores in self._staged(matrix)]
+        return [mean_area(target, finite(scores)) for scores in self._staged(matrix)]
 
     @property
     def feature_importances_(self) -> Floats:
@@ -60,7 +60,8 @@ class Ensemble(UpliftEstimator):
         if not self.estimators_:
             return np.zeros(self.n_features_in_)
         members: list[Any] = self.estimators_
-        return np.average([member.feature_importances_ for member in members], axis=0, weights=self._voices())
+        mean = np.average([member.feature_importances_ for member in members], axis=0, weights=self._voices())
+        return finite_importances(mean, self.n_features_in_)
 
     # ----------------------------------------------------------------------------------------- members together
 

@@ -264,6 +264,8 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
             Partition.from_state(part, len(self.arms_) + 1, len(classes), n_levels)
             for part, n_levels in zip(parts, levels, strict=True)
         ]
+        if not all(np.isfinite(part.differences(classes)).all() for part in self.partitions_):
+            raise ValueError("an effect is too large for a float")
         self.classes_, self.encoding_ = classes, state["encoding"]
 
 

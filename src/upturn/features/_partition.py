@@ -10,6 +10,8 @@ import numpy as np
 
 from upturn._arrays import Bools, Floats, Ints
 
+MOST_ROWS = 2**53  # that counts can tell apart in a float
+
 
 @dataclass(frozen=True)
 class Partition:
@@ -144,8 +146,9 @@ class Partition:
         found = part.missing_part in ((0,) if n_parts == 1 else (-1, n_parts - 1))
         if counts.dtype != np.int64 or counts.shape != (n_parts, n_arms, n_classes) or n_parts == 0 or not found:
             raise ValueError("the counts of a partition have the wrong shape")
-        if counts.min() < 0 or counts.sum(axis=(1, 2)).min() == 0:
-            raise ValueError("the counts of a partition are negative or a part is empty")
+        # Compared before they are added, which could wrap around.
+        if counts.min() < 0 or counts.max() > MOST_ROWS // counts.size or counts.max(axis=(1, 2)).min() == 0:
+            raise ValueError("the counts of a partition are negative or too large, or a part is empty")
         if part.separate.dtype != bool or part.separate.shape != (n_parts,):
             raise ValueError("the flags of a partition have the wrong shape")
         if not (np.isfinite(part.cost) and np.isfinite(part.null_cost) and part.null_cost > 0):

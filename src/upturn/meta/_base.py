@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from upturn._arrays import Floats
 from upturn._nuisance import Member
 from upturn._table import Schema
-from upturn.base import UpliftEstimator
+from upturn.base import UpliftEstimator, finite_importances
 
 
 class MetaLearner(UpliftEstimator):
@@ -36,7 +36,8 @@ class MetaLearner(UpliftEstimator):
         """Mean of the importances that the models inside give the columns; there is none if they give none."""
         check_is_fitted(self)
         width = self._member_schema().n_features
-        return self._by_feature(np.mean([member.importances(width) for member in self._members], axis=0))
+        mean = np.mean([member.importances(width) for member in self._members], axis=0)
+        return finite_importances(self._by_feature(mean), self.n_features_in_)
 
     def _by_feature(self, importances: Floats) -> Floats:
         """Importances of the columns members look at, added up for every column of the table."""

@@ -153,3 +153,5 @@ class DRLearner(MetaLearner):
         self.average_effects_, self.average_effects_se_ = state["average_effects"], state["average_effects_se"]
         if {self.average_effects_.shape, self.average_effects_se_.shape} != {(len(self.arms_),)}:
             raise ValueError("the average effects do not fit the arms")
+        if not all(np.isfinite(effects).all() for effects in (self.average_effects_, self.average_effects_se_)):
+            raise ValueError("the average effects are not finite")

@@ -17,6 +17,8 @@ from upturn._table import Schema
 from upturn._target import Label
 from upturn.meta._base import MetaLearner
 
+_MOST_COLUMNS = 1 << 20  # of a saved model with interactions: a small file could ask for any number
+
 
 class SLearner(MetaLearner):
     r"""Uplift by one model of the outcome that has the arm among its features.
@@ -135,4 +137,6 @@ class SLearner(MetaLearner):
     def _set_state(self, state: dict[str, Any]) -> None:
         encoder, self._n_arms = state["encoder"], len(self.arms_)
         self._encoder = None if encoder is None else LinearEncoder.from_state(encoder, self._schema)
+        if self._encoder is not None and self._encoder.layout.width * (self._n_arms + 1) > _MOST_COLUMNS:
+            raise ValueError("the products of features and arms are more than a table can have")
         super()._set_state(state)

@@ -24,7 +24,7 @@ from upturn._nuisance import (
 )
 from upturn._parameters import ELSEWHERE, FLAG, LABEL, Rule
 from upturn._target import Label
-from upturn.base import UpliftEstimator
+from upturn.base import UpliftEstimator, finite_importances
 
 
 class ClassTransformation(UpliftEstimator):
@@ -159,7 +159,8 @@ class ClassTransformation(UpliftEstimator):
         if hasattr(self, "estimator_"):
             return self._member.importances(self.n_features_in_)
         assert self.encoder_ is not None
-        return self.encoder_.by_column(np.abs(self.coef_) * self.encoder_.spread / self.encoder_.scale)
+        values = np.abs(self.coef_) * self.encoder_.spread / self.encoder_.scale
+        return finite_importances(self.encoder_.by_column(values), self.n_features_in_)
 
     def _get_state(self) -> dict[str, Any]:
         state: dict[str, Any] = {"encoder": None if self.encoder_ is None else self.encoder_.get_state()}

@@ -11,8 +11,9 @@ name and renamed when it is complete. Reading trusts nothing: names, sizes, chec
 the state itself are checked, and whatever is wrong ends in a :class:`ModelFileError`.
 """
 
+from upturn.persist._foreign import is_harmless
 from upturn.persist._format import FORMAT, REGISTRY, ModelFileError
 from upturn.persist._reading import Reader, load
 from upturn.persist._writing import Writer, save
 
-__all__ = ["FORMAT", "REGISTRY", "ModelFileError", "Reader", "Writer", "load", "save"]
+__all__ = ["FORMAT", "REGISTRY", "ModelFileError", "Reader", "Writer", "is_harmless", "load", "save"]

@@ -225,7 +225,9 @@ class UpliftCalibrator(UpliftEstimator):
 
     def _set_state(self, state: dict[str, Any]) -> None:
         model, knots, table = state["estimator"], state["knots"], state["table"]
-        if not isinstance(model, UpliftEstimator) or model.arms_ != self.arms_ or model._schema != self._schema:
+        if not isinstance(model, UpliftEstimator) or not model.__sklearn_is_fitted__():
+            raise ValueError("the calibrated model is not a fitted uplift model")
+        if (model.control_, model.arms_, model._schema) != (self.control_, self.arms_, self._schema):
             raise ValueError("the calibrated model does not fit the calibrator")
         if not isinstance(knots, list) or len(knots) != len(self.arms_):
             raise ValueError("expected a map per arm")

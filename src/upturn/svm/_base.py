@@ -15,7 +15,7 @@ from upturn._arrays import Floats, Indices
 from upturn._encode import LinearEncoder, row_blocks
 from upturn._experiment import Experiment
 from upturn._parameters import FLAG, LABEL, NONE, SEED, Rule, number, one_of, whole
-from upturn.base import UpliftEstimator
+from upturn.base import UpliftEstimator, finite_importances
 from upturn.svm._kernels import NAMES, KernelMap
 from upturn.svm._problem import MarginProblem, MarginSolution
 
@@ -189,14 +189,22 @@ class Machine(UpliftEstimator):
             raise ValueError("the hyperplanes are not numbers")
         if not np.isfinite(w).all() or not np.isfinite(b).all() or np.isnan(interval).any():
             raise ValueError("the hyperplanes are not finite")
-        self.support_ = np.asarray(state["support"], dtype=np.intp)
+        support = state["support"]
+        if (
+            support.ndim != 1
+            or support.dtype != np.int64
+            or (support < 0).any()
+            or not isinstance(state["solver"], str)
+        ):
+            raise ValueError("the support vectors or the solver are not well formed")
+        self.support_ = support.astype(np.intp)
         self.objective_, self.dual_bound_ = float(state["objective"]), float(state["dual_bound"])
         self.dual_gap_, self.n_iter_ = float(state["dual_gap"]), int(state["n_iter"])
-        self.solver_ = str(state["solver"])
+        self.solver_ = state["solver"]
         self._set_planes(w, b, interval)
         self._name_coefficients(self._schema)
 
 
 def importances(encoder: LinearEncoder, coef: Floats) -> Floats:
     """What each column of the table contributes to the spread of the scores, in absolute value."""
-    return encoder.by_column(np.abs(coef) * encoder.spread)
+    return finite_importances(encoder.by_column(np.abs(coef) * encoder.spread), len(encoder.layout.first))

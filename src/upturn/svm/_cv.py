@@ -168,6 +168,8 @@ class UpliftSVMCV(UpliftSVM):
         check("C", state["C"], number(above=0))
         self.C_, self.best_score_ = float(state["C"]), float(state["best_score"])
         self.fold_scores_, self.scores_ = np.asarray(state["fold_scores"]), np.asarray(state["scores"])
+        if {self.scores_.dtype, self.fold_scores_.dtype} != {np.dtype(np.float64)}:
+            raise ValueError("the cross-validated scores are not numbers")
         if self.scores_.ndim != 2 or self.fold_scores_.shape[1:] != self.scores_.shape:
             raise ValueError("the cross-validated scores do not fit together")
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from upturn._arrays import Floats, Indices
 from upturn._experiment import Experiment
 from upturn._parameters import FLAG, JOBS, LABEL, NONE, SEED, Rule, is_whole, number, one_of, whole
-from upturn.base import UpliftEstimator
+from upturn.base import UpliftEstimator, finite, finite_importances
 from upturn.kernels.binning import MAX_BINS
 from upturn.kernels.criteria import ANY_WEIGHT, CRITERIA, Rules
 from upturn.trees import _export
@@ -165,7 +165,9 @@ class TreeModel(UpliftEstimator):
         return self.nodes_.effects(self.bins_, X, self.n_jobs)
 
     def _recommend(self, X: Floats) -> Indices:
-        best: Indices = self._predict_response(X).argmax(axis=1)  # the first of equals: control, then the arms in order
+        best: Indices = finite(self._predict_response(X)).argmax(
+            axis=1
+        )  # the first of equals: control, then the arms in order
         return best
 
     @property
@@ -176,7 +178,7 @@ class TreeModel(UpliftEstimator):
         criterion's gain, two values that of their rates.
         """
         check_is_fitted(self)
-        return self.nodes_.importances(self.bins_.n_features)
+        return finite_importances(self.nodes_.importances(self.bins_.n_features), self.n_features_in_)
 
     # ------------------------------------------------------------------------------------------ saved state
 

@@ -15,6 +15,7 @@ from upturn._parallel import run_parallel
 from upturn._parameters import FLAG, INTERVAL, VERBOSE, Rule, check, number, whole
 from upturn._seeds import make_seed
 from upturn._target import Label
+from upturn.base import finite
 from upturn.kernels.forest import twin_codes
 from upturn.metrics._estimate import reach_of
 from upturn.trees import _export
@@ -254,7 +255,7 @@ class UpliftForest(TreeModel):
         mean, between, total = self.nodes_.moments(self.bins_, matrix, self.ci_group_size, self.n_jobs)
         variance = debiased_variance(between, total, self.ci_group_size, n_groups)
         half = reach_of(interval) * np.sqrt(variance)
-        low, high = mean - half, mean + half
+        low, high = finite(mean - half), finite(mean + half)
         return (low[:, 0], high[:, 0]) if low.shape[1] == 1 else (low, high)
 
     def export_json(self, tree: int = 0) -> dict[str, Any]:
