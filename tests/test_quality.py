@@ -1,6 +1,5 @@
 """The harness of quality: halves, pairs, truths, and a run from end to end."""
 
-import json
 import math
 import sys
 from pathlib import Path
@@ -59,7 +58,9 @@ def test_a_run_adds_to_its_file_and_is_shown(tmp_path, capsys):
     path = tmp_path / "small.json"
     run.run(["sim-crescents", "sim-randomised-small"], ["svm-p1.2", "class-transformation"], 2, 1, path)
     run.run(["sim-crescents", "sim-zhao-2d"], ["svm-p2"], 2, 1, path)
-    rows = json.loads(path.read_text())["rows"]
+    rows = run.read(path)
+    run.write(path, rows)
+    assert run.read(path) == rows
     assert len(rows) == 2 * 2 * 2 + 2 * 2
     failed = [row for row in rows if "failed" in row]
     assert {row["set"] for row in failed} == {"sim-zhao-2d"}  # a machine needs two outcomes

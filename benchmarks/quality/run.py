@@ -39,21 +39,49 @@ def run(set_names, models, splits, jobs, path):
                 rows += _watched(found, task)
     again = {(row["set"], row["model"]) for row in rows}
     if path.exists():
-        rows += [row for row in json.loads(path.read_text())["rows"] if (row["set"], row["model"]) not in again]
+        rows += [row for row in read(path) if (row["set"], row["model"]) not in again]
     rows.sort(key=lambda row: (row["set"], row["model"], row["split"]))
     write(path, rows)
 
 
+_SHARED = ("set", "half", "simulated", "model")
+_TRUTH = ("correlation", "rank_correlation", "share", "policy")
+
+
 def write(path, rows):
-    """One row a line, so that a difference can be read."""
+    """A line for every set and model, with a list over splits of each number: small, and a difference can be read."""
     import numpy as np
 
     import upturn
 
+    groups = {}
+    for row in rows:
+        groups.setdefault(tuple(row[key] for key in _SHARED), []).append(row)
+    lines = []
+    for shared, mine in groups.items():
+        keys = dict.fromkeys(key for row in mine for key in row if key not in _SHARED)
+        lines.append(dict(zip(_SHARED, shared, strict=True)) | {key: [row.get(key) for row in mine] for key in keys})
+        if "failed" in keys and all("failed" in row for row in mine):  # in the same words on every split, or nearly
+            lines[-1]["failed"] = mine[0]["failed"]
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = ",\n".join("  " + json.dumps(row) for row in rows)
     head = json.dumps({"upturn": upturn.__version__, "numpy": np.__version__})
-    path.write_text(f'{{"versions": {head},\n "rows": [\n{lines}\n ]}}\n')
+    body = ",\n".join("  " + json.dumps(line, separators=(",", ":")) for line in lines)
+    path.write_text(f'{{"versions": {head},\n "results": [\n{body}\n ]}}\n')
+
+
+def read(path):
+    """The rows of a file, one for every set, model and split."""
+    found = json.loads(path.read_text())
+    if "rows" in found:
+        return found["rows"]
+    rows = []
+    for line in found["results"]:
+        shared = {key: line[key] for key in _SHARED}
+        lists = {key: values for key, values in line.items() if key not in _SHARED}
+        for i in range(len(line["split"])):
+            row = {key: values if isinstance(values, str) else values[i] for key, values in lists.items()}
+            rows.append(shared | {key: value for key, value in row.items() if value is not None or key in _TRUTH})
+    return rows
 
 
 def _one_thread():
@@ -94,7 +122,7 @@ def _one(model, train, test):
         try:
             model.fit(train.X, train.y, train.treatment)
         except (ValueError, TypeError) as error:
-            return {"failed": f"{type(error).__name__}: {error}"[:300]}
+            return {"failed": f"{type(error).__name__}: {error}"[:160]}
     seconds = time.process_time() - start
     import numpy as np
 
@@ -106,7 +134,7 @@ def _one(model, train, test):
         found |= truth(score, test.effect, np.asarray(model.recommend(test.X)))
     found = {key: _round(value) for key, value in found.items()}
     if caught:
-        found["warnings"] = sorted({f"{warning.category.__name__}: {warning.message}"[:200] for warning in caught})
+        found["warnings"] = sorted({warning.category.__name__ for warning in caught})
     return found
 
 
@@ -143,4 +171,4 @@ def truth(score, effect, recommended):
 
 
 def _round(value):
-    return value if value is None or isinstance(value, int) else float(f"{float(value):.6g}")
+    return value if value is None or isinstance(value, int) else float(f"{float(value):.5g}")

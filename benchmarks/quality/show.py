@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
+from benchmarks.quality.run import read
 from benchmarks.quality.sets import TEST_SHARE
 
 MEASURES = ("auuc", "share", "rank_correlation", "correlation", "policy", "seconds")
@@ -13,7 +13,7 @@ MEASURES = ("auuc", "share", "rank_correlation", "correlation", "policy", "secon
 
 def show(path, baseline, measure="auuc", half=None):
     """Print the table."""
-    rows = [row for row in json.loads(path.read_text())["rows"] if half is None or row["half"] == half]
+    rows = [row for row in read(path) if half is None or row["half"] == half]
     models = sorted({row["model"] for row in rows})
     if baseline not in models:
         raise SystemExit(f"{path.name} has no contestant {baseline!r} to compare with: it has {models}")
@@ -50,9 +50,11 @@ def show(path, baseline, measure="auuc", half=None):
             f"  {model:22}{scaled.mean():+.5f} ± {error:.5f}, median {np.median(scaled):+.5f}, {len(found)} sets; "
             f"clearly better on {better}, worse on {worse}"
         )
-    failed = sorted({(row["set"], row["model"], row["failed"]) for row in rows if "failed" in row})
-    for name, model, why in failed:
-        print(f"{model} did not fit {name}: {why}")
+    failed = {(row["set"], row["model"]): row["failed"] for row in rows if "failed" in row}
+    for model in models:
+        mine = sorted(name for name, of in failed if of == model)
+        if mine:
+            print(f"{model} did not fit {', '.join(mine)}: {failed[mine[0], model]}")
 
 
 def standard_error(pairs, independent):
