@@ -35,7 +35,7 @@ def main():
     data = simulate_crescents(1200, random_state=0)
     X, y, t, effect = data.X, data.y, data.treatment, data.effect
     for ratio in (1.0, 2.0, 3.0, 4.0):
-        model = UpliftSVM(C=1.0, ratio=ratio, standardize=False).fit(X, y, t)
+        model = UpliftSVM(C=1.0, ratio=ratio, p=1.0, standardize=False).fit(X, y, t)
         sign = model.predict_sign(X)
         direction = np.degrees(np.arctan2(*model.coef_[::-1]))
         right = [np.mean(sign[effect == e] == e) for e in (-1, 0, 1)]

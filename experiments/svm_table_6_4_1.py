@@ -48,9 +48,11 @@ def main():
         for k, (train, test) in enumerate(RepeatedUpliftSplit(repeats, test_size=0.2, random_state=0).split(X, y, t)):
             part, rest = X.iloc[train], X.iloc[test]
             grid = {"Cs": [0.01, 1.0], "ratios": [1.0, 1.5, 2.0]} if name.startswith("Hillstrom") else {}
-            model = UpliftSVMCV(**grid, standardize=not options.plain, random_state=k).fit(part, y[train], t[train])
+            model = UpliftSVMCV(**grid, p=1.0, standardize=not options.plain, random_state=k).fit(
+                part, y[train], t[train]
+            )
             tuned.append(model.score(rest, y[test], t[test]))
-            model = UpliftSVM(C=1.0, standardize=not options.plain).fit(part, y[train], t[train])
+            model = UpliftSVM(C=1.0, p=1.0, standardize=not options.plain).fit(part, y[train], t[train])
             fixed.append(model.score(rest, y[test], t[test]))
         seconds = time.perf_counter() - start
         error = [np.std(v, ddof=1) / np.sqrt(len(v)) for v in (tuned, fixed)]

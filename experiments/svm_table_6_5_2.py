@@ -46,7 +46,7 @@ def main():
         scores = np.empty((len(BALANCES), len(y)))
         for train, test in UpliftKFold(10, random_state=repeat).split(X, y, t):
             for k, balance in enumerate(BALANCES):
-                model = UpliftSVM(balance=balance, group_average=True, standardize=not options.plain, tol=1e-6)
+                model = UpliftSVM(p=1.0, balance=balance, group_average=True, standardize=not options.plain, tol=1e-6)
                 model.fit(X.iloc[train], y[train], t[train])
                 scores[k, test] = model.predict(X.iloc[test])
         for k in range(len(BALANCES)):

@@ -20,6 +20,7 @@ from upturn.svm import (
     TwoCostSVM,
     UpliftSVM,
     UpliftSVMCV,
+    VanishingWarning,
     energy_distance,
     score_balance,
     sign_shares,
@@ -35,9 +36,9 @@ def experiment(n=300, m=3, seed=0, biased=False):
 
 
 MODELS = {
-    "uplift": UpliftSVM(ratio=1.3),
+    "uplift": UpliftSVM(ratio=1.3, p=1.0),
     "lp": UpliftSVM(p=1.5, ratio=1.5),
-    "balanced": UpliftSVM(C=1.0, balance=1.0, group_average=True),
+    "balanced": UpliftSVM(C=1.0, p=1.0, balance=1.0, group_average=True),
     "rbf": UpliftSVM(kernel="rbf", p=2.0, random_state=0),
     "poly": UpliftSVM(kernel="poly", degree=2, coef0=1.0, C=0.1),
     "differential": DifferentialSVM(C=1e-3),
@@ -264,7 +265,10 @@ def test_balance_makes_the_groups_scores_alike():
     X, y, t = experiment(n=400, biased=True)
     found = []
     for balance in (0.0, 0.1, 1.0, 10.0, 100.0):
-        model = UpliftSVM(C=1.0, balance=balance, group_average=True).fit(X, y, t)
+        model = UpliftSVM(C=1.0, p=1.0, balance=balance, group_average=True, at_zero="zero")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore" if balance == 100.0 else "error", VanishingWarning)  # the last w is 0
+            model.fit(X, y, t)
         found.append(score_balance(model.predict(X), t))
     energies = [f.energy for f in found]
     assert energies == sorted(energies, reverse=True)
@@ -283,15 +287,17 @@ def test_group_average_gives_both_groups_the_same_say():
 
 def test_comparison_solvers_come_close_and_say_how_close():
     X, y, t = experiment(n=150)
-    exact = UpliftSVM(C=0.01).fit(X, y, t)
+    exact = UpliftSVM(C=0.01, p=1.0).fit(X, y, t)
     with pytest.warns(ConvergenceWarning, match="relative gap"):
-        slow = UpliftSVM(C=0.01, solver="dcd", max_iter=200, random_state=0).fit(X, y, t)
+        slow = UpliftSVM(C=0.01, p=1.0, solver="dcd", max_iter=200, random_state=0).fit(X, y, t)
     assert slow.solver_ == "dcd"
     assert slow.objective_ == pytest.approx(exact.objective_, rel=1e-2)
     assert slow.dual_gap_ >= (slow.objective_ - exact.objective_) / slow.objective_ - 1e-8
-    exact = UpliftSVM(balance=1.0, group_average=True).fit(X, y, t)
+    exact = UpliftSVM(p=1.0, balance=1.0, group_average=True).fit(X, y, t)
     with pytest.warns(ConvergenceWarning, match="relative gap"):
-        slow = UpliftSVM(balance=1.0, group_average=True, solver="asgd", max_iter=300, random_state=0).fit(X, y, t)
+        slow = UpliftSVM(p=1.0, balance=1.0, group_average=True, solver="asgd", max_iter=300, random_state=0).fit(
+            X, y, t
+        )
     assert slow.objective_ == pytest.approx(exact.objective_, rel=1e-3)
     assert slow.objective_ >= exact.objective_ * (1 - 1e-7)
 
@@ -398,8 +404,8 @@ def test_score_balance_and_energy_distance():
         (UpliftSVM(neutral=0.3), "needs ratio='auto'"),
         (UpliftSVM(ratio="auto", neutral=1.0), "strictly between 0 and 1"),
         (UpliftSVM(solver="smo"), "solver='smo'"),
-        (UpliftSVM(solver="dcd", p=2.0), "p=1 without balance"),
-        (UpliftSVM(solver="asgd", p=2.0), "p=1 only"),
+        (UpliftSVM(solver="dcd"), "p=1 without balance"),
+        (UpliftSVM(solver="asgd"), "p=1 only"),
         (UpliftSVM(tol=0.0), "tol=0.0"),
         (UpliftSVM(max_iter=0), "max_iter=0"),
         (UpliftSVM(n_components=0), "n_components=0"),
@@ -440,28 +446,34 @@ def test_degenerate_data_give_correct_degenerate_models():
     assert DifferentialSVM(C=1e-2).fit(X, partly, t).dual_gap_ <= 1e-8
     # treated always succeed and controls always fail: everybody is helped, and no coefficient is needed
     for p in (1.0, 2.0):
-        model = UpliftSVM(p=p, ratio=1.5).fit(X, t, t)
+        with pytest.warns(VanishingWarning, match="same label"):
+            model = UpliftSVM(p=p, ratio=1.5).fit(X, t, t)
+        assert model.vanishing_
+        assert not model.predict(X).any()
         assert not model.coef_.any()
         assert (model.predict_sign(X) == 1).all()
         assert model.objective_ == 0.0
         np.testing.assert_array_equal(model.intercept_intervals_[:, 0], [-np.inf, -np.inf])
-    model = UpliftSVM(p=1.0).fit(X, 1 - t, t)
+    with pytest.warns(VanishingWarning, match="same label"):
+        model = UpliftSVM(p=1.0).fit(X, 1 - t, t)
     assert (model.predict_sign(X) == -1).all()
     assert not DifferentialSVM().fit(X, t, t).coef_.any()
-    assert (SubgroupSVM().fit(X, partly, t).coef_ == 0).all()
+    with pytest.warns(VanishingWarning, match="same label"):
+        assert (SubgroupSVM().fit(X, partly, t).coef_ == 0).all()
     # constant columns carry no weight
     constant = np.column_stack([X, np.full(60, 7.0)])
     model = UpliftSVM(p=1.5).fit(constant, y, t)
     assert model.coef_[-1] == pytest.approx(0.0, abs=1e-9)
     np.testing.assert_allclose(model.predict(constant), UpliftSVM(p=1.5).fit(X, y, t).predict(X), atol=1e-5)
-    nothing = UpliftSVM().fit(np.zeros((60, 1)), y, t)
+    with pytest.warns(VanishingWarning, match="no column varies"):
+        nothing = UpliftSVM().fit(np.zeros((60, 1)), y, t)
     assert nothing.dual_gap_ <= 1e-8
     assert not nothing.coef_.any()
 
 
 def test_more_columns_than_rows():
     X, y, t = experiment(n=40, m=100)
-    model = UpliftSVM(C=1.0, ratio=1.2).fit(X, y, t)
+    model = UpliftSVM(C=1.0, ratio=1.2, p=1.0).fit(X, y, t)
     assert model.dual_gap_ <= 1e-8
     assert model.coef_.shape == (100,)
 
@@ -496,9 +508,127 @@ def test_damaged_state_is_refused():
 def test_loose_iteration_limit_warns_and_is_honest():
     X, y, t = experiment()
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
-        model = UpliftSVM(max_iter=3).fit(X, y, t)
+        model = UpliftSVM(p=1.0, max_iter=3).fit(X, y, t)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        exact = UpliftSVM().fit(X, y, t)
+        exact = UpliftSVM(p=1.0).fit(X, y, t)
     assert model.objective_ - model.dual_bound_ >= model.objective_ - exact.objective_
     assert model.dual_gap_ > 1e-8
+
+
+def weak(n=600, seed=0):
+    """An effect too weak for w to leave 0 at p = 1."""
+    rng = np.random.default_rng(seed)
+    X, t = rng.normal(size=(n, 3)) * [1.0, 5.0, 0.1], rng.integers(0, 2, n)
+    y = rng.random(n) < 0.3 + 0.1 * t * np.tanh(X[:, 0])
+    return X, y.astype(int), t
+
+
+def vanishing(model, X, y, t):
+    with pytest.warns(VanishingWarning, match=r"best w is 0.*p=1\.2"):
+        return model.fit(X, y, t)
+
+
+def test_where_w_is_0_the_ranking_is_that_of_p_1_2():
+    X, y, t = weak()
+    smooth = UpliftSVM(C=0.3, ratio=1.3, p=1.2, tol=1e-11).fit(X, y, t)
+    scores = smooth.predict(X)
+    order = np.random.default_rng(1).permutation(len(y))
+    for tol in (1e-3, 1e-8, 1e-11):
+        model = vanishing(UpliftSVM(C=0.3, ratio=1.3, p=1.0, tol=tol), X, y, t)
+        assert model.vanishing_
+        assert not model.coef_.any()
+        assert model.dual_gap_ <= 1e-8
+        assert np.std(model.predict(X)) == pytest.approx(1.0)
+        np.testing.assert_allclose(model.predict(X), scores / np.std(scores), atol=1e-7)
+        moved = vanishing(UpliftSVM(C=0.3, ratio=1.3, p=1.0, tol=tol), X[order], y[order], t[order])
+        np.testing.assert_allclose(moved.predict(X), model.predict(X), atol=1e-7)
+    np.testing.assert_allclose(X @ model.ranking_coef_, X @ smooth.coef_ / np.std(scores), atol=1e-6)
+    np.testing.assert_allclose(model.feature_importances_, smooth.feature_importances_ / np.std(scores), atol=1e-6)
+    # signs and recommendations are those of the optimum: a hyperplane has everybody on the side of the dearer label
+    up, down = np.sum(y == t), np.sum(y != t)
+    sign = int(up > 1.3 * down) + int(1.3 * up > down) - 1
+    assert set(model.predict_sign(X)) == {sign}
+    assert set(model.recommend(X)) == {int(sign == 1)}
+
+
+def test_where_w_is_0_zeros_may_be_asked_for():
+    X, y, t = weak()
+    with pytest.warns(VanishingWarning, match="predict gives 0"):
+        model = UpliftSVM(p=1.0, at_zero="zero").fit(X, y, t)
+    assert model.vanishing_
+    assert not model.predict(X).any()
+    assert not model.feature_importances_.any()
+    with pytest.raises(ValueError, match="at_zero='none'"):
+        UpliftSVM(at_zero="none").fit(X, y, t)
+
+
+def test_where_w_is_not_0_nothing_is_said():
+    X, y, t = experiment()
+    model = UpliftSVM(p=1.0).fit(X, y, t)
+    assert not model.vanishing_
+    assert model.coef_.any()
+    np.testing.assert_array_equal(model.ranking_coef_, model.coef_)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        UpliftSVM(p=1.0, kernel="poly", degree=1),
+        UpliftSVM(p=1.0, balance=1.0),
+        StandardSVM(),
+        StandardSVM(flip_control=True),
+        TwoCostSVM(),
+        SubgroupSVM(),
+        UpliftSVMCV(Cs=[0.01], ratios=[1.0, 1.5], p=1.0, cv=3, random_state=0),
+    ],
+    ids=lambda model: str(model)[:40],
+)
+def test_every_machine_ranks_where_its_w_is_0(model, tmp_path):
+    X, y, t = weak()
+    model = vanishing(model, X, y, t)
+    scores = model.predict(X)
+    weight = t == 1 if isinstance(model, SubgroupSVM) else np.ones(len(y), bool)
+    assert np.std(scores[weight]) == pytest.approx(1.0)
+    model.save(tmp_path / "model")
+    again = up.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(X), scores)
+    assert again.vanishing_
+    if isinstance(model, UpliftSVM) or getattr(model, "flip_control", False):
+        assert len(set(model.recommend(X).tolist())) == 1
+        np.testing.assert_array_equal(again.recommend(X), model.recommend(X))
+    if model.kernel == "linear":
+        np.testing.assert_array_equal(again.feature_importances_, model.feature_importances_)
+    state = model._get_state()
+    fresh = type(model)(**model.get_params())
+    fresh._schema = model._schema
+    for wrong in ({"w": np.zeros(1), "middle": 0.0}, {"w": np.full_like(state["ranking"]["w"], np.nan), "middle": 0.0}):
+        with pytest.raises(ValueError, match="ranking does not fit"):
+            fresh._set_state(state | {"ranking": wrong})
+    with pytest.raises(ValueError, match="ranking does not fit"):
+        fresh._set_state(state | {"vanishing": False})
+
+
+def test_a_grid_is_scored_as_its_points_predict():
+    X, y, t = weak()
+    splits = list(up.model_selection.UpliftKFold(3, random_state=4).split(X, y, t))
+    with pytest.warns(VanishingWarning, match="cross-validation chose"):
+        model = UpliftSVMCV(Cs=[0.01, 0.3], ratios=[1.0, 1.4], p=1.0, cv=splits).fit(X, y, t)
+    train, test = splits[1]
+    for i, C in enumerate((0.01, 0.3)):
+        for j, ratio in enumerate((1.0, 1.4)):
+            alone = vanishing(UpliftSVM(C=C, ratio=ratio, p=1.0), X[train], y[train], t[train])
+            assert model.fold_scores_[1, i, j] == pytest.approx(alone.score(X[test], y[test], t[test]), abs=1e-9)
+
+
+def test_auto_ratio_says_that_a_share_cannot_be_reached():
+    X, y, t = weak()
+    with pytest.warns() as said:
+        model = UpliftSVM(p=1.0, ratio="auto", neutral=0.3).fit(X, y, t)
+    (message,) = [str(one.message) for one in said if "neutral" in str(one.message)]
+    assert "no ratio that leaves 30.0% of the training rows neutral: there are 0.0% at ratio=" in message
+    assert "and 100.0% at ratio=" in message
+    assert "p=1.2" in message
+    assert np.mean(model.predict_sign(X) == 0) in (0.0, 1.0)
+    smooth = UpliftSVM(p=1.2, ratio="auto", neutral=0.3).fit(X, y, t)  # what the message advises
+    assert np.mean(smooth.predict_sign(X) == 0) == pytest.approx(0.3, abs=0.01)

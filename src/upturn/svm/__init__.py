@@ -5,6 +5,7 @@ from upturn.svm._cv import UpliftSVMCV
 from upturn.svm._diagnostics import ScoreBalance, energy_distance, score_balance, sign_shares
 from upturn.svm._differential import DifferentialSVM
 from upturn.svm._uplift import UpliftSVM
+from upturn.svm._vanishing import VanishingWarning
 
 __all__ = [
     "DifferentialSVM",
@@ -14,6 +15,7 @@ __all__ = [
     "TwoCostSVM",
     "UpliftSVM",
     "UpliftSVMCV",
+    "VanishingWarning",
     "energy_distance",
     "score_balance",
     "sign_shares",

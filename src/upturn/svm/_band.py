@@ -181,6 +181,8 @@ def _on_all_rows(problem: MarginProblem, data: MarginData, walk: _Walk) -> Margi
             solution = certified(problem, data, w, b, alpha, spent, "band")
             if best is None or solution.gap < best.gap:
                 best = solution
+            if best.undecided:  # whether w = 0 is optimal: then every row is on a margin, and no band helps
+                return None
             if best.gap <= problem.tol:
                 return best
         if share > STRAY:  # the point moved further than the band reached: go on from where it is now

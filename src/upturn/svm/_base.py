@@ -18,6 +18,7 @@ from upturn._parameters import FLAG, LABEL, NONE, SEED, Rule, number, one_of, wh
 from upturn.base import UpliftEstimator, finite_importances
 from upturn.svm._kernels import NAMES, KernelMap
 from upturn.svm._problem import MarginProblem, MarginSolution
+from upturn.svm._vanishing import AT_ZERO, Ranking, VanishingWarning, explain
 
 KERNEL_PARAMETERS = {
     "kernel": one_of(*NAMES),
@@ -42,6 +43,7 @@ class Machine(UpliftEstimator):
     _parameters: ClassVar[Mapping[str, Rule]] = {
         "C": number(above=0),
         "p": POWER,
+        "at_zero": AT_ZERO,
         **KERNEL_PARAMETERS,
         **SOLVER_PARAMETERS,
         "random_state": SEED,
@@ -56,6 +58,7 @@ class Machine(UpliftEstimator):
     coef0: float
     n_components: int | None
     standardize: bool
+    at_zero: str
     tol: float
     max_iter: int
     random_state: Any
@@ -95,8 +98,11 @@ class Machine(UpliftEstimator):
     def _problem(self) -> MarginProblem:
         return MarginProblem(power=float(self.p), tol=self.tol, max_iter=int(self.max_iter))
 
-    def _adopt(self, solution: MarginSolution, rows: Indices, data: Experiment) -> None:
-        """Set the fitted attributes; ``rows`` are the training rows the solution speaks of."""
+    def _adopt(self, solution: MarginSolution, ranking: Ranking | None, rows: Indices, data: Experiment) -> None:
+        """Set the fitted attributes; ``rows`` are the training rows the solution speaks of.
+
+        ``ranking`` is what ranks where w = 0 is optimal.
+        """
         if not solution.gap <= self.tol:
             ended = solution.iterations >= self.max_iter
             advice = (
@@ -113,51 +119,67 @@ class Machine(UpliftEstimator):
             )
         self.objective_, self.dual_bound_ = float(solution.objective), float(solution.dual_bound)
         self.dual_gap_, self.n_iter_ = float(solution.gap), int(solution.iterations)
-        self.solver_ = solution.solver
+        self.solver_, self.vanishing_ = solution.solver, solution.vanishing or not np.any(solution.coef)
         total = solution.alpha.sum(axis=0)
         self.support_ = rows[total > 1e-9 * max(float(total.max(initial=0.0)), 1e-300)]
         self._set_planes(
-            solution.coef, solution.intercepts, np.stack([solution.intercept_low, solution.intercept_high], axis=1)
+            solution.coef,
+            solution.intercepts,
+            np.stack([solution.intercept_low, solution.intercept_high], axis=1),
+            ranking,
         )
         self._name_coefficients(data.schema)
+        if self.vanishing_:
+            name, p = type(self).__name__, float(self.p)
+            warnings.warn(
+                explain(name, self._point(), p, solution, ranking, data.X[rows]), VanishingWarning, stacklevel=4
+            )
 
-    def _set_planes(self, w: Floats, b: Floats, interval: Floats) -> None:
+    def _point(self) -> str:
+        """The parameters that were solved for, as a warning names them."""
+        return f"C={float(self.C):g}"
+
+    def _set_planes(self, w: Floats, b: Floats, interval: Floats, ranking: Ranking | None) -> None:
         """Keep the solver's w and b, and show them in the user's columns."""
-        self._w, self._b, self._interval = w, b, interval
+        self._w, self._b, self._interval, self._ranking = w, b, interval, ranking
         shift = 0.0
         if self.kernel == "linear":
             assert self.encoder_ is not None
             self.coef_ = w / self.encoder_.scale
+            self.ranking_coef_ = self.coef_ if ranking is None else ranking.w / self.encoder_.scale
             shift = float(self.coef_ @ self.encoder_.mean)
         self.intercepts_ = b + shift
         self.intercept_intervals_ = interval + shift
 
     @property
     def feature_importances_(self) -> Floats:
-        """Absolute coefficient times the standard deviation of its column at fit, added up over a column's levels."""
+        """Absolute coefficient in ``predict`` times its column's standard deviation at fit, added up over a column's levels."""
         check_is_fitted(self)
         if self.kernel != "linear" or self.encoder_ is None:
             raise AttributeError(
                 f"{type(self).__name__}(kernel={self.kernel!r}) has no coefficients, hence no feature_importances_: use "
                 "kernel='linear', or sklearn.inspection.permutation_importance"
             )
-        return importances(self.encoder_, self.coef_)
+        return importances(self.encoder_, self.ranking_coef_)
 
     def _name_coefficients(self, schema: Any) -> None:
         if self.kernel == "linear" and self.encoder_ is not None:
             self.coef_names_ = self.encoder_.names(schema)
 
-    def _decision(self, X: Floats) -> Floats:
+    def _decision(self, X: Floats, w: Floats | None = None) -> Floats:
         """x·w for every row, in the coordinates of ``_b``; in blocks of rows, so that little memory is needed."""
         kernel, decision = self.kernel_map_, np.empty(len(X))
-        w = self._w if kernel is None else kernel.projection @ self._w
+        w = self._w if w is None else w
+        w = w if kernel is None else kernel.projection @ w
         for rows in row_blocks(len(X), max(X.shape[1], len(w))):
             encoded = self._encoded(X[rows])
             decision[rows] = (encoded if kernel is None else kernel.against_landmarks(encoded)) @ w
         return decision
 
     def _predict(self, X: Floats) -> Floats:
-        return np.asarray(self._decision(X) - self._b.mean())[:, None]
+        if self._ranking is not None:
+            return np.asarray(self._decision(X, self._ranking.w) - self._ranking.middle)[:, None]
+        return np.zeros((len(X), 1)) if self.vanishing_ else np.asarray(self._decision(X) - self._b.mean())[:, None]
 
     def _get_state(self) -> dict[str, Any]:
         return {
@@ -172,6 +194,8 @@ class Machine(UpliftEstimator):
             "dual_gap": self.dual_gap_,
             "n_iter": self.n_iter_,
             "solver": self.solver_,
+            "vanishing": self.vanishing_,
+            "ranking": None if self._ranking is None else self._ranking.get_state(),
         }
 
     def _set_state(self, state: dict[str, Any]) -> None:
@@ -201,7 +225,10 @@ class Machine(UpliftEstimator):
         self.objective_, self.dual_bound_ = float(state["objective"]), float(state["dual_bound"])
         self.dual_gap_, self.n_iter_ = float(state["dual_gap"]), int(state["n_iter"])
         self.solver_ = state["solver"]
-        self._set_planes(w, b, interval)
+        self.vanishing_, ranking = state["vanishing"], state["ranking"]
+        if not isinstance(self.vanishing_, bool) or (ranking is not None and not self.vanishing_):
+            raise ValueError("the ranking does not fit the hyperplanes")
+        self._set_planes(w, b, interval, None if ranking is None else Ranking.from_state(ranking, size))
         self._name_coefficients(self._schema)
 
 

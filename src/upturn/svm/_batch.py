@@ -46,7 +46,7 @@ def solve(problem: MarginProblem, X: Floats, z: Floats, costs: list[Floats]) -> 
         for k, cost in enumerate(part):
             data = MarginData(X, z, cost)
             found = certified(problem, data, w[k], b[k], alpha[k], 0, "interior")
-            yield found if found.gap <= problem.tol else _interior.solve(problem, data)
+            yield found if found.gap <= problem.tol and not found.undecided else _interior.solve(problem, data)
 
 
 class _Products:

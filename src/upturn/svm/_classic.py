@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from upturn._arrays import Bools, Floats
+from upturn._arrays import Bools, Floats, Indices
 from upturn._experiment import Experiment
 from upturn._parameters import FLAG, Rule, number
 from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn.svm._base import Machine
-from upturn.svm._problem import MarginData
-from upturn.svm._solve import solve
+from upturn.svm._solve import Prepared
+from upturn.svm._vanishing import Ranking, smooth_neighbour
 
 
 class _Classifier(Machine):
@@ -28,7 +28,14 @@ class _Classifier(Machine):
         kept = data if len(rows) == len(data) else data.take(rows)
         features = self._learn_features(kept, make_seed(self.random_state))
         z, cost = np.where(self._labels(kept), 1.0, -1.0), float(self.C) * price[None, rows]
-        self._adopt(solve(self._problem(), MarginData(features, z, cost)), rows, data)
+        prepared = Prepared(self._problem(), features, z, np.ones(len(rows), dtype=bool))
+        solution, ranking = prepared.solve(cost), None
+        if solution.vanishing and solution.solver != "one-sided" and self.at_zero == "rank":
+            ranking = Ranking.of(smooth_neighbour(prepared, cost), features, kept.weights)
+        self._adopt(solution, ranking, rows, data)
+
+    def _recommend(self, X: Floats) -> Indices:
+        return np.asarray(self._decision(X) > self._b[0], dtype=np.intp)
 
     def _price(self, data: Experiment) -> Floats:
         return data.weights
@@ -46,7 +53,7 @@ _PARAMETERS = """C : float
         Penalty of a slack.
     p : float
         Exponent of the slacks: 1, or from 1.05 to 10.
-    kernel, gamma, degree, coef0, n_components, standardize, tol, max_iter, random_state, control
+    kernel, gamma, degree, coef0, n_components, at_zero, standardize, tol, max_iter, random_state, control
         As for :class:`UpliftSVM`."""
 
 
@@ -67,7 +74,7 @@ class StandardSVM(_Classifier):
 
     Attributes
     ----------
-    coef_, coef_names_, feature_importances_, intercepts_, intercept_intervals_, support_, objective_, dual_bound_, dual_gap_, n_iter_
+    coef_, coef_names_, feature_importances_, intercepts_, intercept_intervals_, vanishing_, ranking_coef_, support_, objective_, dual_bound_, dual_gap_, n_iter_
         As for :class:`UpliftSVM`, with one hyperplane.
 
     References
@@ -95,6 +102,7 @@ class StandardSVM(_Classifier):
         degree: float = 3,
         coef0: float = 0.0,
         n_components: int | None = None,
+        at_zero: Literal["rank", "zero"] = "rank",
         tol: float = 1e-8,
         max_iter: int = 100,
         random_state: Any = None,
@@ -109,6 +117,7 @@ class StandardSVM(_Classifier):
         self.degree = degree
         self.coef0 = coef0
         self.n_components = n_components
+        self.at_zero = at_zero
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -141,7 +150,7 @@ class TwoCostSVM(_Classifier):
 
     Attributes
     ----------
-    coef_, coef_names_, feature_importances_, intercepts_, intercept_intervals_, support_, objective_, dual_bound_, dual_gap_, n_iter_
+    coef_, coef_names_, feature_importances_, intercepts_, intercept_intervals_, vanishing_, ranking_coef_, support_, objective_, dual_bound_, dual_gap_, n_iter_
         As for :class:`UpliftSVM`, with one hyperplane.
 
     References
@@ -169,6 +178,7 @@ class TwoCostSVM(_Classifier):
         degree: float = 3,
         coef0: float = 0.0,
         n_components: int | None = None,
+        at_zero: Literal["rank", "zero"] = "rank",
         tol: float = 1e-8,
         max_iter: int = 100,
         random_state: Any = None,
@@ -183,6 +193,7 @@ class TwoCostSVM(_Classifier):
         self.degree = degree
         self.coef0 = coef0
         self.n_components = n_components
+        self.at_zero = at_zero
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -208,7 +219,7 @@ class SubgroupSVM(_Classifier):
 
     Attributes
     ----------
-    coef_, coef_names_, feature_importances_, intercepts_, intercept_intervals_, support_, objective_, dual_bound_, dual_gap_, n_iter_
+    coef_, coef_names_, feature_importances_, intercepts_, intercept_intervals_, vanishing_, ranking_coef_, support_, objective_, dual_bound_, dual_gap_, n_iter_
         As for :class:`UpliftSVM`, with one hyperplane. Encoder and columns are those of the treatment group.
 
     References
@@ -235,6 +246,7 @@ class SubgroupSVM(_Classifier):
         degree: float = 3,
         coef0: float = 0.0,
         n_components: int | None = None,
+        at_zero: Literal["rank", "zero"] = "rank",
         tol: float = 1e-8,
         max_iter: int = 100,
         random_state: Any = None,
@@ -248,6 +260,7 @@ class SubgroupSVM(_Classifier):
         self.degree = degree
         self.coef0 = coef0
         self.n_components = n_components
+        self.at_zero = at_zero
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state

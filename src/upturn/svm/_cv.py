@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class UpliftSVMCV(UpliftSVM):
         Values of C; by default 0.01, 0.1, …, 1000, the grid of the dissertation.
     ratios : sequence of float, optional
         Values of C2/C1; by default ten points from 1 to 2.5, or to 5 for p > 1, as in the dissertation.
-    p, kernel, balance, exponent, group_average, standardize, gamma, degree, coef0, n_components, tol, max_iter, control
+    p, kernel, balance, exponent, group_average, standardize, gamma, degree, coef0, n_components, at_zero, tol, max_iter, control
         As for :class:`UpliftSVM`.
     cv : int, splitter or iterable of (train, test)
         Number of folds of :class:`upturn.model_selection.UpliftKFold`, or the splits.
@@ -82,7 +82,7 @@ class UpliftSVMCV(UpliftSVM):
         self,
         Cs: Iterable[float] | None = None,
         ratios: Iterable[float] | None = None,
-        p: float = 1.0,
+        p: float = 1.2,
         kernel: str = "linear",
         balance: float = 0.0,
         exponent: float = 1.1,
@@ -94,6 +94,7 @@ class UpliftSVMCV(UpliftSVM):
         degree: float = 3,
         coef0: float = 0.0,
         n_components: int | None = None,
+        at_zero: Literal["rank", "zero"] = "rank",
         tol: float = 1e-8,
         max_iter: int = 100,
         n_jobs: int | None = None,
@@ -114,6 +115,7 @@ class UpliftSVMCV(UpliftSVM):
         self.degree = degree
         self.coef0 = coef0
         self.n_components = n_components
+        self.at_zero = at_zero
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
@@ -142,7 +144,12 @@ class UpliftSVMCV(UpliftSVM):
         self.best_score_ = float(self.scores_[best_C, best_ratio])
         self.C_, self.ratio_ = float(Cs[best_C]), float(ratios[best_ratio])
         task = UpliftTask(self, self._learn_features(data, seed), data, seed)
-        self._adopt(task.solve(self.C_, self.ratio_), np.arange(len(data)), data)
+        solution = task.solve(self.C_, self.ratio_)
+        ranking, _ = task.ranking(solution, self.C_, self.ratio_)
+        self._adopt(solution, ranking, np.arange(len(data)), data)
+
+    def _point(self) -> str:
+        return f"C={self.C_:g}, ratio={self.ratio_:g}, the point that cross-validation chose,"
 
     def _score_fold(self, data: Experiment, split: Split, Cs: Floats, ratios: Floats, seed: np.uint64) -> Floats:
         """AUUC on the test rows for every point of the grid."""
@@ -150,8 +157,12 @@ class UpliftSVMCV(UpliftSVM):
         machine = UpliftSVM(**{name: getattr(self, name) for name in _SHARED})
         task = UpliftTask(machine, machine._learn_features(train, seed), train, seed)
         features = machine._features(test.X)
-        solutions = task.solve_grid(Cs, ratios, warm=self.warm_start_folds)
-        scores = [mean_area(test.target, (features @ solution.coef)[:, None]) for solution in solutions]
+        scores, start = [], None
+        points = [(float(C), float(ratio)) for C in Cs for ratio in ratios]
+        for point, solution in zip(points, task.solve_grid(Cs, ratios, warm=self.warm_start_folds), strict=True):
+            ranking, start = task.ranking(solution, *point, start)
+            w = solution.coef if ranking is None else ranking.w  # both rank as predict does
+            scores.append(mean_area(test.target, (features @ w)[:, None]))
         return np.reshape(scores, (len(Cs), len(ratios)))
 
     def _get_state(self) -> dict[str, Any]:
@@ -185,6 +196,7 @@ _SHARED = (
     "degree",
     "coef0",
     "n_components",
+    "at_zero",
     "tol",
     "max_iter",
     "random_state",

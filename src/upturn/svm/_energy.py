@@ -22,7 +22,16 @@ import numpy as np
 from upturn._arrays import Bools, Floats
 from upturn._parameters import number
 from upturn.kernels.pairwise import energy_field
-from upturn.svm._problem import MarginData, MarginProblem, MarginSolution, best_intercepts, settle
+from upturn.svm._problem import (
+    ZERO_GAP,
+    MarginData,
+    MarginProblem,
+    MarginSolution,
+    best_intercepts,
+    relative_gap,
+    settle,
+    value_at_zero,
+)
 
 Inner = Callable[[MarginProblem, MarginData, tuple[Floats, Floats] | None], MarginSolution]
 
@@ -69,6 +78,10 @@ def solve(
     """Minimise the margin problem plus the energy term to a stationary point, by the margin solver ``inner``."""
     m = data.X.shape[1]
     first = inner(replace(problem, tol=max(problem.tol, 1e-6)), data, start)
+    if first.vanishing and not np.any(first.coef):
+        return replace(
+            first, solver="energy"
+        )  # S is 0 at w = 0 and nowhere below: what is best without it is best with it
     w, b, spent = first.coef, first.intercepts, first.iterations
     state = _Point.at(problem, data, term, w, b)
     hessian = _first_hessian(data, term, w)
@@ -111,6 +124,11 @@ def solve(
         elif outer > 0:
             hessian *= 2.0
     assert best is not None
+    if problem.power == 1.0 and problem.linear is None:
+        zero = value_at_zero(problem, data)
+        if zero <= best.objective or relative_gap(zero, best.objective) <= ZERO_GAP:  # w = 0 is as good
+            at_zero = _Point.at(problem, data, term, np.zeros(m), best.intercepts)
+            return replace(_as_solution(problem, at_zero, proposal, best.gap, spent), vanishing=True)
     return best
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from upturn._arrays import Floats
-from upturn.svm._problem import MarginData, MarginProblem, MarginSolution, certified, one_sided
+from upturn.svm._problem import ZERO_GAP, MarginData, MarginProblem, MarginSolution, certified, one_sided
 from upturn.svm._rows import HingeRows, MarginRows, RowSums
 from upturn.svm._system import NewtonSystem
 
@@ -46,9 +46,10 @@ def solve(problem: MarginProblem, data: MarginData) -> MarginSolution:
         solution = certified(
             problem, data, state.w, state.b, alpha, state.iterations, "interior", tuple(state.history)
         )  # fmt: skip
-        if solution.gap <= problem.tol or tol < 1e-3 * problem.tol:
+        wanted = ZERO_GAP if solution.undecided else problem.tol
+        if (solution.gap <= problem.tol and not solution.undecided) or tol < 1e-3 * min(wanted, problem.tol):
             return solution
-        tol *= 0.1  # rare: the cheap measure was satisfied before the certificate
+        tol = 0.1 * min(tol, wanted)  # rare: the cheap measure was satisfied before the certificate, or near w = 0
 
 
 def run_local(problem: MarginProblem, data: MarginData, tol: float) -> tuple[InteriorState, Floats]:

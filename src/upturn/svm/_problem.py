@@ -23,6 +23,7 @@ from upturn._arrays import Floats, Indices
 from upturn.kernels.hinge import hinge_loss
 from upturn.kernels.power import power_loss
 
+ZERO_GAP = 1e-8  # w = 0 is optimal if its relative gap is at most this, whatever ``tol``
 SORTED = 4096  # rows up to which all edges are sorted, once for every hyperplane
 
 
@@ -91,7 +92,7 @@ class MarginProblem:
 class MarginSolution:
     """A minimiser with its proof: ``dual_bound`` is the dual objective at ``alpha``, which is exactly feasible.
 
-    ``intercept_low`` and ``intercept_high`` bound the intercepts that are equally good for this w; ``intercepts``
+    ``vanishing`` says that w = 0 is optimal. ``intercept_low`` and ``intercept_high`` bound the intercepts that are equally good for this w; ``intercepts``
     are their midpoints (the finite end where the other is infinite).
     """
 
@@ -106,6 +107,8 @@ class MarginSolution:
     iterations: int
     solver: str
     history: tuple[float, ...] = ()
+    vanishing: bool = False  # w = 0 is optimal, by the test of ``certified``
+    undecided: bool = False  # the test needs a tighter bound
 
 
 def relative_gap(objective: float, bound: float) -> float:
@@ -197,26 +200,29 @@ def certified(
     alpha = feasible(alpha, data.z, data.cost, problem.power, problem.intercept)
     bound = dual_value(problem, data, alpha)
     low, high, objective = best_intercepts(problem, data, w, b)
-    # If the minimiser is w = 0, strong convexity puts every point within ½ wᵀw <= objective - bound: then try 0.
-    room = 1.01 * (objective - bound) + 1e-12 * abs(objective)
-    if problem.power == 1.0 and problem.linear is None and 0.0 < problem.regulariser(w) <= room:
-        at_zero = best_intercepts(problem, data, np.zeros_like(w), b)
-        if at_zero[2] <= objective * (1.0 + 1e-15):
-            w = _vanishing(data, w)
-            low, high, objective = best_intercepts(problem, data, w, b) if np.any(w) else at_zero
+    vanishing = undecided = False
+    if problem.power == 1.0 and problem.linear is None:
+        zero = value_at_zero(problem, data)
+        vanishing = relative_gap(zero, bound) <= ZERO_GAP
+        if not vanishing and relative_gap(zero, objective) <= ZERO_GAP:  # the optimum lies on either side of the line
+            undecided = True
+            vanishing = relative_gap(zero, 0.5 * (objective + bound)) <= ZERO_GAP
+        if vanishing and (zero <= objective or relative_gap(zero, bound) <= problem.tol):
+            w = np.zeros_like(w)
+            low, high, objective = best_intercepts(problem, data, w, b)
     middle = np.array([settle(low[k], high[k]) for k in range(n_planes)])
     gap = relative_gap(objective, bound)
-    return MarginSolution(w, middle, low, high, alpha, objective, bound, gap, iterations, solver, history)
+    return MarginSolution(
+        w, middle, low, high, alpha, objective, bound, gap, iterations, solver, history, vanishing, undecided
+    )
 
 
-def _vanishing(data: MarginData, w: Floats) -> Floats:
-    """What is returned where w = 0 is optimal: the direction of w, so short that the scores' range is 1e-9.
-
-    It is as good as 0 to within the tolerance, but it still ranks: a solver that comes to 0 along a smooth path comes
-    from the direction that a smooth loss would take. A w of rounding errors alone is replaced by 0.
-    """
-    spread = float(np.ptp(data.X @ w))
-    return np.zeros_like(w) if spread < 1e-14 else w * (1e-9 / spread)
+def value_at_zero(problem: MarginProblem, data: MarginData) -> float:
+    """The objective at w = 0 and the best b: with b = ±1 one label has the slack 0 and the other 2."""
+    if not problem.intercept:
+        return problem.constant + float(data.cost.sum())
+    up, down = data.cost @ (data.z > 0.0), data.cost @ (data.z < 0.0)
+    return problem.constant + 2.0 * float(np.minimum(up, down).sum())
 
 
 def best_intercepts(problem: MarginProblem, data: MarginData, w: Floats, b: Floats) -> tuple[Floats, Floats, float]:
@@ -249,4 +255,6 @@ def one_sided(problem: MarginProblem, data: MarginData) -> MarginSolution | None
     high = np.full(n_planes, -1.0 if positive else math.inf)
     edge = np.full(n_planes, -1.0 if positive else 1.0)
     w, alpha = np.zeros(data.X.shape[1]), np.zeros_like(data.cost)
-    return MarginSolution(w, edge, low, high, alpha, problem.constant, problem.constant, 0.0, 0, "one-sided")
+    return MarginSolution(
+        w, edge, low, high, alpha, problem.constant, problem.constant, 0.0, 0, "one-sided", vanishing=True
+    )

@@ -7,6 +7,7 @@ BLAS keeps to one thread, so that results do not depend on how many there are.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -95,6 +96,12 @@ class Prepared:
             else:
                 found = _energy.solve(self.problem, data, self._energy, _margin, self._start(start))
         return self._outside(found, cost)
+
+    def with_power(self, power: float, tol: float) -> Prepared:
+        """The same rows with another exponent of the slacks."""
+        other = copy.copy(self)
+        other.problem = replace(self.problem, power=power, tol=tol)
+        return other
 
     @property
     def small(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
@@ -16,10 +17,14 @@ from upturn.svm._base import Machine
 from upturn.svm._energy import EXPONENT, EnergyTerm, signed_weights
 from upturn.svm._problem import MarginData, MarginSolution
 from upturn.svm._solve import Prepared, Start
+from upturn.svm._vanishing import Ranking, smooth_neighbour
 
 RATIO = number(least=1).named(
     "a number of at least 1 (1 gives no neutral predictions, larger ones more; below 1 the hyperplanes change sides, Lemma 3.3.1)"
 )
+
+
+MISSED = 0.01  # how far from the neutral share asked for is worth a warning
 
 
 class UpliftSVM(Machine):
@@ -49,8 +54,8 @@ class UpliftSVM(Machine):
         :math:`C_2/C_1`, at least 1. With 1 the hyperplanes coincide. "auto" looks for the ratio that leaves the share
         ``neutral`` of the training rows between the hyperplanes.
     p : float
-        Exponent of the slacks: 1, or from 1.05 to 10. For p = 1 the share of neutral predictions can jump between
-        none and all as ``ratio`` grows; for p > 1 it changes smoothly.
+        Exponent of the slacks: 1 (the dissertation's first machine), or from 1.05 to 10. For p = 1 the share of neutral
+        predictions can jump between none and all as ``ratio`` grows, and w can be 0; for p > 1 both change smoothly.
     kernel : {"linear", "rbf", "poly", "precomputed"}
         With "precomputed", X is the matrix of kernel values against the training rows.
     balance : float
@@ -71,6 +76,9 @@ class UpliftSVM(Machine):
     n_components : int, optional
         Number of landmarks for a kernel. By default every row up to 3,000 of them (the exact machine), 500 above
         (Nyström's approximation).
+    at_zero : {"rank", "zero"}
+        What ``predict`` gives where w = 0 is optimal (p = 1, weak effects or rare labels): a ranking by the solution at
+        p = 1.2 with the same data, C and ratio, scaled to a standard deviation of 1 on the training rows; or zeros.
     solver : {"auto", "asgd", "dcd"}
         "auto" takes the exact solver for the problem. "asgd" (averaged stochastic gradient descent, for ``balance``)
         and "dcd" (dual coordinate descent, for p = 1 without ``balance``) are the dissertation's own, kept for
@@ -88,9 +96,13 @@ class UpliftSVM(Machine):
     ----------
     coef_, coef_names_ : array of shape (q,), list of str
         w in the units of the user's columns; categorical columns have a coefficient per level. Linear kernel only.
+    vanishing_ : bool
+        Whether w = 0 is optimal: its relative gap is at most 1e-8, whatever ``tol``.
+    ranking_coef_ : array of shape (q,)
+        The coefficients of ``predict``: ``coef_``, except where w = 0 is optimal. Linear kernel only.
     feature_importances_ : array of shape (p,)
-        Absolute coefficient times the standard deviation of its column, added up over a column's levels: what each column
-        contributes to the spread of the scores. Linear kernel only.
+        Absolute coefficient in ``predict`` times the standard deviation of its column, added up over a column's levels: what
+        each column contributes to the spread of the scores. Linear kernel only.
     intercepts_ : array of shape (2,)
         :math:`b_1 \ge b_2`, in the same units.
     intercept_intervals_ : array of shape (2, 2)
@@ -108,9 +120,13 @@ class UpliftSVM(Machine):
     -----
     ``predict`` returns :math:`\langle w, x\rangle - (b_1 + b_2)/2`, a ranking score rather than an effect.
     ``recommend`` treats the rows above :math:`b_1`. With ``ratio=1`` the machine is a standard SVM with penalty 2C on
-    the class-transformed labels z. If all labels z are equal, w is 0 and every row is on that side. Where w = 0 is
-    optimal otherwise (weak effects, p = 1), ``coef_`` is the direction from which the solver comes to 0, so short that
-    the scores of the training rows span 1e-9: it is 0 within the tolerance, but still ranks.
+    the class-transformed labels z.
+
+    Where w = 0 is optimal (p = 1 and weak effects or rare labels), a :class:`VanishingWarning` says so. ``coef_``,
+    ``objective_`` and the certificate, ``predict_sign`` and ``recommend`` are those of that optimum: one answer for
+    everybody. ``predict`` and ``feature_importances_`` are those of the unique solution at p = 1.2, which depends neither on
+    ``tol`` nor on the solver nor on the order of the rows; its zero means nothing. If all labels z are equal, w is 0 and every
+    row is on that side; then nothing ranks, and ``predict`` is 0.
 
     References
     ----------
@@ -144,7 +160,7 @@ class UpliftSVM(Machine):
         self,
         C: float = 1.0,
         ratio: float | Literal["auto"] = 1.0,
-        p: float = 1.0,
+        p: float = 1.2,
         kernel: str = "linear",
         balance: float = 0.0,
         exponent: float = 1.1,
@@ -156,6 +172,7 @@ class UpliftSVM(Machine):
         degree: float = 3,
         coef0: float = 0.0,
         n_components: int | None = None,
+        at_zero: Literal["rank", "zero"] = "rank",
         solver: str = "auto",
         tol: float = 1e-8,
         max_iter: int = 100,
@@ -175,6 +192,7 @@ class UpliftSVM(Machine):
         self.degree = degree
         self.coef0 = coef0
         self.n_components = n_components
+        self.at_zero = at_zero
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -194,11 +212,14 @@ class UpliftSVM(Machine):
     def _check_together(self) -> None:
         """Refuse parameters that do not go together."""
         if self.solver == "dcd" and (self.p != 1.0 or self.balance > 0.0):
-            raise ValueError("solver='dcd' solves p=1 without balance only: use solver='auto'")
+            raise ValueError("solver='dcd' solves p=1 without balance only: give p=1, or use solver='auto'")
         if self.solver == "asgd" and self.p != 1.0:
-            raise ValueError("solver='asgd' solves p=1 only: use solver='auto'")
+            raise ValueError("solver='asgd' solves p=1 only: give p=1, or use solver='auto'")
         if self.neutral is not None and self.ratio != "auto":
             raise ValueError(f"neutral={self.neutral!r} asks for a share of neutral predictions: it needs ratio='auto'")
+
+    def _point(self) -> str:
+        return f"{super()._point()}, ratio={self.ratio_:g}"
 
     def _fit(self, data: Experiment) -> None:
         self._check_together()
@@ -209,13 +230,15 @@ class UpliftSVM(Machine):
         else:
             self.ratio_ = float(self.ratio)
             solution = task.solve(float(self.C), self.ratio_)
-        self._adopt(solution, np.arange(len(data)), data)
+        ranking, _ = task.ranking(solution, float(self.C), self.ratio_)
+        self._adopt(solution, ranking, np.arange(len(data)), data)
 
     def _search_ratio(self, task: UpliftTask) -> tuple[MarginSolution, float]:
         """Bracket and bisect log(ratio): the neutral share grows with the ratio. The nearest share seen wins."""
         wanted = 0.3 if self.neutral is None else float(self.neutral)
         start: Start | None = None
         best: tuple[float, MarginSolution, float] | None = None
+        shares: dict[float, float] = {}
 
         def neutral_share(log_ratio: float) -> float:
             nonlocal start, best
@@ -223,7 +246,7 @@ class UpliftSVM(Machine):
             solution = task.solve(float(self.C), ratio, start)
             start = (solution.coef, solution.intercepts)
             above = ((task.features @ solution.coef)[:, None] > solution.intercepts).sum(axis=1)
-            share = float(np.average(above == 1, weights=task.weight))
+            share = shares[ratio] = float(np.average(above == 1, weights=task.weight))
             if best is None or abs(share - wanted) < best[0]:
                 best = (abs(share - wanted), solution, ratio)
             return share
@@ -239,7 +262,27 @@ class UpliftSVM(Machine):
                 else:
                     high = middle
         assert best is not None
+        if best[0] > max(MISSED, 1.0 / task.z.shape[0]):
+            self._warn_of_a_jump(wanted, shares)
         return best[1], best[2]
+
+    def _warn_of_a_jump(self, wanted: float, shares: dict[float, float]) -> None:
+        """Say that no ratio leaves the share asked for, with the shares on either side of it."""
+        below = [ratio for ratio, share in shares.items() if share < wanted]
+        above = [ratio for ratio, share in shares.items() if share >= wanted]
+        around = [r for side, pick in ((below, max), (above, min)) if side for r in (pick(side),)]
+        found = " and ".join(f"{shares[ratio]:.1%} at ratio={ratio:.6g}" for ratio in around)
+        advice = (
+            "With p=1 the share can jump: take p=1.2 or more, where it changes smoothly"
+            if self.p == 1.0
+            else ("Ask for another share, or give the ratio")
+        )
+        warnings.warn(
+            f"{type(self).__name__}(ratio='auto') found no ratio that leaves {wanted:.1%} of the training rows neutral: there are "
+            f"{found}. {advice}",
+            UserWarning,
+            stacklevel=5,
+        )
 
     def _get_state(self) -> dict[str, Any]:
         return {**super()._get_state(), "ratio": self.ratio_}
@@ -270,6 +313,7 @@ class UpliftTask:
             signed = signed_weights(treated, data.weight)
             self._energy = EnergyTerm(signed, float(machine.exponent), float(machine.balance))
         self._problem, self._solver, self._seed = machine._problem(), machine.solver, seed
+        self._at_zero = machine.at_zero
         self._prepared: Prepared | None = None
 
     def cost(self, C: float, ratio: float) -> Floats:
@@ -292,6 +336,15 @@ class UpliftTask:
 
         data, problem = MarginData(self.features, self.z, cost), self._problem
         return _stochastic.solve(self._solver, data, self._energy, problem.max_iter, problem.tol, self._seed)
+
+    def ranking(
+        self, solution: MarginSolution, C: float, ratio: float, start: Start | None = None
+    ) -> tuple[Ranking | None, Start | None]:
+        """What ranks where w = 0 is optimal, and (w, b) for the next such point to start from."""
+        if not solution.vanishing or solution.solver == "one-sided" or self._at_zero == "zero":
+            return None, start
+        found = smooth_neighbour(self.prepared, self.cost(C, ratio), start)
+        return Ranking.of(found, self.features, self.weight), (found.coef, found.intercepts)
 
     def solve_grid(self, Cs: Floats, ratios: Floats, warm: bool = True) -> Iterator[MarginSolution]:
         """Solve for every C and, within it, every ratio, each from its neighbour's solution."""
