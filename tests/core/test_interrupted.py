@@ -7,8 +7,11 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from estimators import ESTIMATORS, TRANSFORMERS
+from upturn import persist
+from upturn.meta import ClassTransformation
+from upturn.policy import UpliftCalibrator
+from upturn.trees import UpliftForest
 
-MAKERS = ESTIMATORS | TRANSFORMERS
 POINTS = 6  # interruptions of each estimator
 
 
@@ -20,6 +23,13 @@ def experiment(seed, n=120):
 
 
 FIRST, SECOND = experiment(0), experiment(1)
+FITTED = ClassTransformation().fit(*FIRST)
+MAKERS = {
+    **ESTIMATORS,
+    **TRANSFORMERS,
+    "UpliftForest out of bag": lambda: UpliftForest(n_estimators=4, oob=True, random_state=0),
+    "UpliftCalibrator of a fitted model": lambda: UpliftCalibrator(FITTED, cv="prefit", random_state=0),
+}
 
 
 class Interrupt(BaseException):
@@ -29,13 +39,13 @@ class Interrupt(BaseException):
 class Countdown:
     """Counts the lines of the library that run, and interrupts at the one it was told."""
 
-    def __init__(self, stop=None):
-        self.lines, self.stop = 0, stop
+    def __init__(self, stop=None, within=None):
+        self.lines, self.stop, self.within = 0, stop, within
 
     def __call__(self, frame, event, argument):
         if not frame.f_globals.get("__name__", "").startswith("upturn."):
             return None
-        if event == "line":
+        if event == "line" and self.within in (None, frame.f_code.co_name):
             self.lines += 1
             if self.lines == self.stop:
                 raise Interrupt
@@ -103,3 +113,23 @@ def test_an_error_leaves_the_model_as_it_was(name):
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.fit(SECOND[0][:-1], *SECOND[1:])
     assert state(model) == attributes
+
+
+def test_every_class_that_can_be_saved_is_interrupted():
+    assert {type(make()).__name__ for make in MAKERS.values()} == set(persist.REGISTRY)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_forest_interrupted_out_of_bag_keeps_its_own_trees():
+    """Trees of another experiment with other columns would read outside X: every line of that stage is tried."""
+    model = MAKERS["UpliftForest out of bag"]().fit(*FIRST)
+    before, attributes = output(model, FIRST[0]), state(model)
+    wide = (np.hstack([SECOND[0], SECOND[0]]), *SECOND[1:])
+    with Countdown(within="_predict_out_of_bag") as whole:
+        MAKERS["UpliftForest out of bag"]().fit(*wide)
+    assert whole.lines > 20
+    for stop in range(1, whole.lines + 1):
+        with pytest.raises(Interrupt), Countdown(stop, within="_predict_out_of_bag"):
+            model.fit(*wide)
+        assert state(model) == attributes
+        np.testing.assert_array_equal(output(model, FIRST[0]), before)
