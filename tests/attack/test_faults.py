@@ -8,7 +8,11 @@ import pytest
 
 from hostile.faults import TRIALS
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, limits and /proc as Linux has them")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="forks, limits and /proc as Linux has them"),
+    # An exception inside the constructor of zipfile, which then complains when it is collected.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 @pytest.mark.parametrize("trial", TRIALS, ids=lambda trial: trial.__name__)

@@ -120,6 +120,8 @@ def interrupted_saves(folder, tries):
             except KeyboardInterrupt:
                 hit += 1
             bad += fingerprint(up.load(path)) not in known or bool(left_over(folder))
+            for rubbish in left_over(folder):
+                rubbish.unlink()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)

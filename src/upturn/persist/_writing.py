@@ -41,12 +41,16 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     mode = path.stat().st_mode & 0o777 if path.exists() else None
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
-    handle = os.open(temporary, flags, 0o666 if mode is None else mode)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    try:  # from here on: Ctrl-C can come while the file is being made
+        with os.fdopen(os.open(temporary, flags, 0o666 if mode is None else mode), "wb") as file:
+            archive = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
+            try:
                 for name, content in members.items():
                     archive.writestr(zipfile.ZipInfo(name), content)  # a fixed date: the same model, the same bytes
+                archive.close()
+            except BaseException:
+                archive.fp = None  # to close what is thrown away would raise something else in place of Ctrl-C
+                raise
             file.flush()
             os.fsync(file.fileno())
         if mode is not None:
