@@ -46,6 +46,10 @@ CASES = {
         "missing": True,
         "n_arms": 3,
     },
+    "features that cannot be cut": {  # drawn one by one until one can
+        "rules": {**SMALL, "min_split": 20.0, "inherit_below": 20.0, "max_features": 1},
+        "level": 3,
+    },
     "honest": {
         "rules": {**SMALL, "honest": True, "min_share": 0.1, "min_split": 20.0, "inherit_below": 20.0},
         "real": True,
@@ -53,9 +57,10 @@ CASES = {
 }
 
 
-def experiment(real=False, weighted=False, n_arms=2, missing=False, categorical=None, **_):
+def experiment(real=False, weighted=False, n_arms=2, missing=False, categorical=None, level=0, **_):
     rng = np.random.default_rng(11)
     codes = rng.integers(0 if missing else 1, 12, (P, N)).astype(np.uint8)
+    codes[P - level :] = 7
     arm = rng.integers(0, n_arms, N).astype(np.uint8)
     lean = 0.3 + 0.04 * codes[1] * (arm == 1) * (codes[0] > 5) - 0.03 * codes[3] * (arm == n_arms - 1)
     y = lean + rng.normal(size=N) if real else (rng.random(N) < lean).astype(float)

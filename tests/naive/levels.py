@@ -71,7 +71,10 @@ def grow_by_levels(root_key, root_mean, partitions, n_codes, categorical, rules,
         for path, key, value, own, place in level:
             depth = len(path)
             sums = sum(part.sums(path, n_arms) for part in partitions)
-            cells = sum(part.histograms(path, n_features, n_arms) for part in partitions)
+            last = depth == rules.max_depth
+            cells = np.empty(0, np.int64)
+            if not last:
+                cells = sum(part.histograms(path, n_features, n_arms) for part in partitions)
             leaf = Leaf(value, np.empty(0), np.empty(0))
             apart = rules.honest or rules.plain_leaves
             if apart:

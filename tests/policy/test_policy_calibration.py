@@ -311,3 +311,14 @@ def test_treated_only_is_calibrated_too():
     X, y, t, _ = experiment()
     model = UpliftCalibrator(TreatedOnly(Ridge()), random_state=0).fit(X, y, t)
     assert set(model.recommend(X)) == {0, 1}
+
+
+def test_tables_come_in_the_library_of_the_table_that_was_fitted():
+    polars = pytest.importorskip("polars")
+    rng = np.random.default_rng(0)
+    X, t = polars.DataFrame({"x": rng.normal(size=400)}), rng.integers(0, 2, 400)
+    y = rng.normal(size=400)
+    whole = UpliftCalibrator(TreatedOnly(), random_state=0).fit(X, y, t)
+    later = UpliftCalibrator(TreatedOnly().fit(X.to_numpy(), y, t), cv="prefit", random_state=0).fit(X.to_numpy(), y, t)
+    assert isinstance(whole.table_.to_frame(), polars.DataFrame)
+    assert not isinstance(later.table_.to_frame(), polars.DataFrame)

@@ -29,6 +29,7 @@ class UpliftSelector(SelectorMixin, Gated):  # type: ignore[misc]
     @property
     def feature_importances_(self) -> Floats:
         """Importance of each feature, unnormalised: its score."""
+        check_is_fitted(self)
         return self.scores_
 
     def transform(self, X: Any) -> Any:

@@ -26,13 +26,13 @@ BOOTSTRAP = np.uint64(1)
 RESTART = np.uint64(2)
 FOLDS = np.uint64(3)  # which fold a row is dealt to
 SPLIT = np.uint64(4)  # which side of a random split a row is on
+TIES = np.uint64(5)  # the order of people whom a plan cannot tell apart
+HALVES = np.uint64(6)  # the rows that `check` fits its models on
 GROUPS = np.uint64(8)  # which group of a large arm a row is resampled with
 LANDMARKS = np.uint64(9)  # the rows a kernel machine is built on
 BAND = np.uint64(10)  # the nested samples of a margin problem
 COORDINATES = np.uint64(11)  # the order in which coordinate descent visits multipliers
 QUADRUPLES = np.uint64(12)  # the rows of a stochastic gradient
-TIES = np.uint64(5)  # the order of people whom a plan cannot tell apart
-HALVES = np.uint64(6)  # the rows that `check` fits its models on
 
 
 @inner

@@ -188,7 +188,7 @@ def compare_models(
         The experiment; no treatment when ``y`` is packed.
     cv : int or splitter, optional
         By default :class:`RepeatedUpliftSplit` with ten random 80/20 splits; the papers take 128 or 256. A number means that
-        many folds of :class:`UpliftKFold`. Any splitter whose ``split(X, y)`` takes a packed target will do.
+        many folds of :class:`UpliftKFold`. A splitter of scikit-learn is given the arms as ``y``, so that stratified ones deal them evenly.
     metric : str or scorer
         A metric of :func:`uplift_scorer` by name, or a scorer, such as one with options.
     baseline : str, optional

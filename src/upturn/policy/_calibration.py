@@ -12,7 +12,7 @@ from upturn._arrays import Floats, Indices
 from upturn._experiment import Experiment
 from upturn._nuisance import crossfit, make_folds, rows_that_count
 from upturn._parameters import ELSEWHERE, JOBS, LABEL, SEED, check_parameters, one_of, whole
-from upturn._results import Table
+from upturn._results import Table, library_of
 from upturn._seeds import make_seed
 from upturn._table import Schema
 from upturn._target import Label, Target, read_target
@@ -148,6 +148,7 @@ class UpliftCalibrator(UpliftEstimator):
             self.estimator_ = self.estimator
             self._calibrate(target, self.estimator._predict(matrix), make_seed(self.random_state))
             self._remember(target.control, target.arms, self.estimator._schema)
+            self._library = library_of(X)
         return self
 
     def _read_unseen(self, X: Any, y: Any, treatment: Any, sample_weight: Any) -> tuple[Floats, Target]:
@@ -201,7 +202,7 @@ class UpliftCalibrator(UpliftEstimator):
     def table_(self) -> Table:
         """Calibration table of the scores of unseen rows."""
         check_is_fitted(self)
-        return bin_table(self._columns, [self.control_, *self.arms_], _INTERVAL)
+        return bin_table(self._columns, [self.control_, *self.arms_], _INTERVAL, self._library)
 
     @property
     def feature_importances_(self) -> Floats:

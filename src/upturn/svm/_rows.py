@@ -2,7 +2,8 @@
 
 The solvers in ``_interior`` and ``_newton`` never see a row. They ask these objects for sums over rows and for the longest
 step that all rows allow, and tell them where to go. Sums of parts add up and the shortest of the parts' longest steps is the
-whole's, so the rows may as well be partitions that live elsewhere: whatever has these methods will do.
+whole's, so the rows may as well be partitions that live elsewhere: whatever has these methods will do. (``_batch`` walks many
+small problems side by side, which no partition holds, and has arrays of its own; ``_band`` and certificates read ``data.X``.)
 
 The interior point asks, in this order, once an iteration:
 
