@@ -25,7 +25,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from upturn.svm import UpliftSVM, UpliftSVMCV, _pairwise
+from upturn.svm import UpliftSVM, UpliftSVMCV, VanishingWarning, _pairwise
 from upturn.svm._energy import EnergyTerm, signed_weights
 from upturn.svm._problem import MarginData, MarginProblem
 from upturn.svm._solve import solve
@@ -156,7 +156,7 @@ def small():
     rng = np.random.default_rng(0)
     X, treatment = rng.normal(size=(150, 10)), rng.integers(0, 2, 150)
     y = (rng.random(150) < 0.5 + 0.4 * treatment * np.tanh(2 * X[:, 0])).astype(int)
-    model = UpliftSVM(ratio=1.2)
+    model = UpliftSVM(ratio=1.2, p=1.0)
     ours, _ = timed(lambda: model.fit(X, y, treatment), 200)
     report("UpliftSVM.fit 150 x 10", ours, note="aim 0.003")
     data = rows(150, 10)
@@ -165,7 +165,7 @@ def small():
     for n, m in ((125, 5), (375, 10), (750, 30)):
         X, treatment = rng.normal(size=(n, m)), rng.integers(0, 2, n)
         y = (rng.random(n) < 0.5 + 0.3 * treatment * np.tanh(2 * X[:, 0])).astype(int)
-        ours, _ = timed(lambda X=X, y=y, t=treatment: UpliftSVMCV(random_state=0).fit(X, y, t), 3)
+        ours, _ = timed(lambda X=X, y=y, t=treatment: UpliftSVMCV(p=1.0, random_state=0).fit(X, y, t), 3)
         report(f"  a fit of a grid, {n * 4 // 5} x {m}", ours / 301, note="301 fits and their AUUC")
 
 
@@ -204,10 +204,10 @@ def grid(quick):
     Cs, ratios = (10.0 ** np.arange(-2, 4), np.linspace(1, 2.5, 10))
     if quick:
         Cs, ratios = Cs[1:4:2], ratios[::4]
-    model = UpliftSVMCV(Cs=Cs, ratios=ratios, random_state=0)
+    model = UpliftSVMCV(Cs=Cs, ratios=ratios, p=1.0, random_state=0)
     warm, _ = timed(lambda: model.fit(X, y, treatment), 1)
     best = model.best_score_
-    cold_model = UpliftSVMCV(Cs=Cs, ratios=ratios, random_state=0)
+    cold_model = UpliftSVMCV(Cs=Cs, ratios=ratios, p=1.0, random_state=0)
     cold_model.warm_start_folds = False
     cold, _ = timed(lambda: cold_model.fit(X, y, treatment), 1)
     assert abs(best - cold_model.best_score_) < 5e-4, (best, cold_model.best_score_)
@@ -251,7 +251,7 @@ def awkward(case, seed):
     about |= {
         "collinear": collinear,
         "lean": lean,
-        "C": float(10 ** rng.uniform(-2, 2)),
+        "C": float(f"{10 ** rng.uniform(-2, 2):.3g}"),
         "ratio": float(rng.choice([1.0, 1.2, 2.0])),
     }
     return X, y, treatment, about
@@ -271,20 +271,27 @@ def fuzz(cases, seed=0):
             start = time.process_time()
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                model = UpliftSVM(C=about["C"], ratio=about["ratio"]).fit(X, y, treatment)
+                warnings.simplefilter("ignore", VanishingWarning)
+                model = UpliftSVM(C=about["C"], ratio=about["ratio"], p=1.0).fit(X, y, treatment)
             used = time.process_time() - start
-            row = about | {"band": band, "gap": model.dual_gap_, "solver": model.solver_, "iterations": model.n_iter_}
-            row |= {"spread": float(np.std(model.predict(X)))}
+            row = about | {
+                "band": band,
+                "gap": float(f"{model.dual_gap_:.2g}"),
+                "solver": model.solver_,
+                "iterations": model.n_iter_,
+            }
+            row |= {"vanishing": model.vanishing_}
             row |= {"seconds": round(used, 2), "certified": model.dual_gap_ <= 1e-8}
             if not row["certified"]:
                 row["warning"] = "; ".join(str(one.message) for one in caught)
                 print("not certified:", row, flush=True)
             RESULTS.append(row)
     _band.SMALL = normal
-    bad = sum(not row["certified"] for row in RESULTS)
+    bad, zero = sum(not row["certified"] for row in RESULTS), sum(row["vanishing"] for row in RESULTS)
     slowest = max(RESULTS, key=lambda row: row["seconds"])
     print(
-        f"{len(RESULTS)} fits, {bad} not certified to 1e-8; the slowest took {slowest['seconds']} s for {slowest['rows']:,} rows"
+        f"{len(RESULTS)} fits, {bad} not certified to 1e-8, w = 0 in {zero}; the slowest took {slowest['seconds']} s for "
+        f"{slowest['rows']:,} rows"
     )
 
 
@@ -315,7 +322,7 @@ def main():
                 job()
     if options.json:
         with open(options.json, "w") as file:
-            json.dump(RESULTS, file, indent=1)
+            file.write("[\n" + ",\n".join(" " + json.dumps(row) for row in RESULTS) + "\n]\n")
 
 
 if __name__ == "__main__":
