@@ -23,7 +23,7 @@ LEVELS: list[set[str]] = [
     {"base"},
     {"svm", "trees", "features", "datasets"},
     {"_nuisance"},
-    {"boosting", "meta", "policy", "model_selection", "_check"},
+    {"boosting", "meta", "policy", "model_selection", "_check", "_power", "_subgroups"},
     {"plot"},
     {"cli"},
 ]

@@ -13,6 +13,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "check": "upturn._check",
+    "power": "upturn._power",
+    "subgroups": "upturn._subgroups",
     "pack": "upturn._target",
     "unpack": "upturn._target",
     "load": "upturn.persist",

@@ -11,6 +11,8 @@ from upturn import policy as policy
 from upturn import svm as svm
 from upturn import trees as trees
 from upturn._check import check as check
+from upturn._power import power as power
+from upturn._subgroups import subgroups as subgroups
 from upturn._target import pack as pack
 from upturn._target import unpack as unpack
 from upturn.persist import ModelFileError as ModelFileError

@@ -16,6 +16,7 @@ from upturn.plot._ranking import (
     toc_curves,
     uplift_curves,
 )
+from upturn.plot._subgroups import subgroups
 from upturn.plot._tree import tree
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "parts",
     "qini_curves",
     "score_distributions",
+    "subgroups",
     "toc_curves",
     "tree",
     "uplift_curves",

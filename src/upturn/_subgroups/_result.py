@@ -1,0 +1,84 @@
+"""The table of subgroups: effects, errors, intervals and p-values, and what they are worth together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._arrays import Bools
+from upturn._results import NOT_AVAILABLE, Table
+from upturn._subgroups._multiple import Interaction
+
+OVERALL = "all rows"
+
+
+class Subgroups(Table):
+    """Effects by group. Made by :func:`upturn.subgroups`.
+
+    A table of a row per group and treatment arm, and one per arm for everybody at the end, where ``group`` is
+    "all rows". ``table["effect"]`` is a column, ``table.to_frame()`` a frame of the library the data came in, and
+    :func:`upturn.plot.subgroups` its picture. Columns:
+
+    =============================  =======================================================================================
+    ``group``, ``arm``             name of the group, label of the arm
+    ``n_control``, ``n_treated``   rows of control and of the arm
+    ``mean_control``,              (weighted) mean outcomes
+    ``mean_treated``
+    ``effect``                     on the scale asked for
+    ``se``                         standard error of the effect; of its logarithm for ratios, of the difference for ``nnt``
+    ``low``, ``high``              interval of this group alone
+    ``p_value``                    of no effect in this group
+    ``p_holm``                     adjusted for the number of groups and arms, by Holm's rule
+    ``low_all``, ``high_all``      intervals that hold in all groups at once (Šidák)
+    =============================  =======================================================================================
+
+    Attributes
+    ----------
+    interaction : list of Interaction
+        Do the groups differ? Wald's test per arm and, of several, of all arms together.
+    scale : str
+    interval : float
+        Confidence level.
+    group : array of shape (n,) or None
+        The number of every measured row's group, -1 for none; None where groups overlap.
+    rows : array or None
+        Numbers of the rows that were measured, where a model was fitted to the others.
+    estimator : model or None
+        The model that made the groups.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[str, Sequence[Any]],
+        *,
+        interaction: list[Interaction],
+        scale: str,
+        interval: float,
+        group: NDArray[Any] | None,
+        rows: NDArray[Any] | None,
+        estimator: Any,
+        title: str,
+        notes: Sequence[str],
+        library: str | None,
+    ) -> None:
+        formats: dict[str, Any] = dict.fromkeys(("p_value", "p_holm"), _probability)
+        if len(set(map(str, columns["arm"]))) == 1:
+            formats["arm"] = None  # the title says it
+        super().__init__(columns, title=title, notes=notes, formats=formats, library=library)
+        self.interaction, self.scale, self.interval = interaction, scale, interval
+        self.group, self.rows, self.estimator = group, rows, estimator
+
+    @property
+    def is_overall(self) -> Bools:
+        """Which rows of the table are about everybody."""
+        n_arms = len(set(map(str, self["arm"].tolist())))
+        return np.arange(len(self)) >= len(self) - n_arms
+
+
+def _probability(p: float) -> str:
+    if np.isnan(p):
+        return NOT_AVAILABLE
+    return "<0.0001" if p < 0.0001 else f"{p:.4f}"
