@@ -120,6 +120,8 @@ def files(folder):
     fits = [(name, make, (plain, y, treatment)) for name, make in (ESTIMATORS | TRANSFORMERS).items()]
     fits += [(name, make, mixed) for name, make in MIXED.items()]
     fits += [(name, make, arms) for name, make in ARMS.items()]
+    rare = y * (np.random.default_rng(0).random(N) < 0.3)
+    fits += [("vanishing machine", lambda: UpliftSVM(p=1.0, ratio=3.0), (mixed[0], rare, treatment))]
     few = slice(0, 60)
     square = (plain[few] @ plain[few].T, y[few], treatment[few])
     fits += [("precomputed", lambda: StandardSVM(kernel="precomputed", p=2.0), square)]
@@ -129,4 +131,5 @@ def files(folder):
             make().fit(*data).save(folder / "model")
             made[name] = read((folder / "model").read_bytes())
     assert {file.manifest["model"]["$model"] for file in made.values()} == set(persist.REGISTRY)
+    assert made["vanishing machine"].manifest["model"]["state"]["fitted"]["vanishing"]
     return made
