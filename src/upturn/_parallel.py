@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -55,6 +56,33 @@ def run_parallel(
             delayed(alone)(item) for item in items
         )
         return list(progress(results, verbose, description, total=len(items)))
+
+
+def interruptible(function: Callable[..., Result], *arguments: Any) -> Result:
+    """``function(*arguments)`` beside the main thread, which hears Ctrl-C meanwhile.
+
+    For a single call of compiled code that takes seconds and lets go of the GIL, such as numpy's products and factorisations: the
+    interpreter does not run between its lines, so an interrupt would have to wait for its end. A call that was interrupted
+    ends by itself in the background. The answer is the same, bit by bit.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return function(*arguments)
+    answer: list[Result] = []
+    error: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            answer.append(function(*arguments))
+        except BaseException as raised:
+            error.append(raised)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.2)
+    if error:
+        raise error[0]
+    return answer[0]
 
 
 def progress(items: Iterable[Item], verbose: int, description: str, total: int | None = None) -> Iterable[Item]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import upturn
-from upturn._parallel import count_threads, progress, run_parallel
+from upturn._parallel import count_threads, interruptible, progress, run_parallel
 from upturn._seeds import make_seed
 
 SRC = Path(upturn.__file__).parent.parent
@@ -215,3 +216,25 @@ def test_workers_start_no_threads_of_their_own():
         seen = run_parallel(lambda _: [pool["num_threads"] for pool in threadpool_info()], range(4), n_jobs=2)
         assert all(count == 1 for counts in seen for count in counts)
         assert all(pool["num_threads"] == 2 for pool in threadpool_info() if pool["user_api"] == "openmp")
+
+
+def test_an_interruptible_call_answers_raises_and_lets_go():
+    assert interruptible(divmod, 7, 2) == (3, 1)
+    with pytest.raises(ZeroDivisionError):
+        interruptible(divmod, 7, 0)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background of a shell ignores it
+    began = time.perf_counter()
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interruptible(time.sleep, 20)
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
+    assert time.perf_counter() - began < 10
+
+
+def test_an_interruptible_call_stays_in_a_thread_that_is_not_the_main_one():
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: interruptible(threading.get_ident) == threading.get_ident()).result()

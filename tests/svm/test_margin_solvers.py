@@ -24,7 +24,9 @@ from upturn.svm import (
     _interior,
     _newton,
     _pairwise,
+    _rows,
     _smooth,
+    _system,
 )
 from upturn.svm._energy import EnergyTerm, signed_weights
 from upturn.svm._problem import MarginData, MarginProblem, certified, intercept_interval, value_at_zero
@@ -605,3 +607,26 @@ def test_a_group_of_one_outcome_and_columns_far_from_zero_do_no_harm():
         near = DifferentialSVM(standardize=False).fit(X, y, t)
         far = DifferentialSVM(standardize=False).fit(X + 2.0**20, y, t)
     np.testing.assert_allclose(far.coef_, near.coef_, atol=1e-4)
+
+
+def test_a_factor_made_in_panels_is_the_factor(monkeypatch):
+    monkeypatch.setattr(_system, "PANEL", 7)
+    rng = np.random.default_rng(0)
+    for size in (14, 15, 21, 40):
+        A = rng.normal(size=(size, size))
+        matrix = A @ A.T + np.eye(size)
+        lower, positive = _system._cholesky(matrix)
+        assert positive
+        np.testing.assert_allclose(np.tril(lower), np.linalg.cholesky(matrix), atol=1e-12)
+        matrix[-1, -1] = -1.0
+        assert not _system._cholesky(matrix)[1]
+
+
+def test_a_rotated_kernel_machine_is_the_same_in_panels(monkeypatch):
+    data = margin_problem(3, "plain", n=60, m=30)
+    whole = solve(MarginProblem(), data)
+    monkeypatch.setattr(_system, "PANEL", 5)
+    monkeypatch.setattr(_rows, "LONG", 1)
+    panels = solve(MarginProblem(), data)
+    assert panels.gap <= 1e-8
+    np.testing.assert_allclose(panels.coef, whole.coef, atol=1e-4)

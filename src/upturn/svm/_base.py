@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from upturn._arrays import Floats, Indices
 from upturn._encode import LinearEncoder, row_blocks
 from upturn._experiment import Experiment
+from upturn._parallel import interruptible
 from upturn._parameters import FLAG, LABEL, NONE, SEED, Rule, number, one_of, whole
 from upturn.base import UpliftEstimator, finite_importances
 from upturn.svm._kernels import NAMES, KernelMap
@@ -93,7 +94,8 @@ class Machine(UpliftEstimator):
     def _expand(self, encoded: Floats) -> Floats:
         if self.kernel_map_ is None:
             return encoded
-        return np.ascontiguousarray(self.kernel_map_.against_landmarks(encoded) @ self.kernel_map_.projection)
+        product = interruptible(np.matmul, self.kernel_map_.against_landmarks(encoded), self.kernel_map_.projection)
+        return np.ascontiguousarray(product)
 
     def _problem(self) -> MarginProblem:
         return MarginProblem(power=float(self.p), tol=self.tol, max_iter=int(self.max_iter))

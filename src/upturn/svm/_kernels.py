@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Floats, Indices
+from upturn._parallel import interruptible
 from upturn.kernels.hashing import LANDMARKS, words
 
 NAMES = ("linear", "rbf", "poly", "precomputed")
@@ -62,7 +63,7 @@ class KernelMap:
             matrix = evaluate(name, landmarks, landmarks, scale, degree, coef0)
         if not np.allclose(matrix, matrix.T, rtol=1e-8, atol=1e-10 * float(np.abs(matrix).max())):
             raise ValueError("the kernel matrix is not symmetric: entry (i, j) must be the kernel of rows i and j")
-        values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
+        values, vectors = interruptible(np.linalg.eigh, 0.5 * (matrix + matrix.T))
         if values[0] < -1e-8 * max(values[-1], 1e-300):
             raise ValueError(
                 f"the kernel matrix has a negative eigenvalue ({values[0]:.3g}, the largest is {values[-1]:.3g}): "

@@ -26,9 +26,11 @@ from typing import Protocol
 import numpy as np
 
 from upturn._arrays import Floats
+from upturn._parallel import interruptible
 from upturn.kernels import hinge, power
 from upturn.svm._problem import MarginData
 
+LONG = 1 << 32  # multiplications in a product that takes about a second
 BLOCK = 1 << 16  # numbers of X in a block of rows: half a megabyte, so a scaled copy stays in the cache
 
 
@@ -112,6 +114,8 @@ class _Local:
         X, rows = self.X[start : start + self._length], self._rows[:, start : start + self._length]
         scaled = self._scaled[: X.shape[0]]
         hinge.scale_rows(X, rows[-1], scaled)
+        if scaled.shape[0] * scaled.shape[1] ** 2 > LONG:
+            return interruptible(np.matmul, scaled.T, scaled), rows[:-1] @ X
         return scaled.T @ scaled, rows[:-1] @ X
 
     def _move(self, dw: Floats) -> None:

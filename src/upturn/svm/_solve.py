@@ -19,6 +19,7 @@ from threadpoolctl import ThreadpoolController
 
 from upturn._arrays import Bools, Floats
 from upturn._encode import Moments
+from upturn._parallel import interruptible
 from upturn.svm import _band, _batch, _energy, _newton
 from upturn.svm._problem import MarginData, MarginProblem, MarginSolution
 
@@ -81,7 +82,7 @@ class Prepared:
                 X = X - self._mean
         self._rotation: Floats | None = None
         if X.shape[1] > X.shape[0] and problem.quadratic is None:
-            self._rotation, triangle = np.linalg.qr(X.T)
+            self._rotation, triangle = interruptible(np.linalg.qr, X.T)
             X = triangle.T
             if problem.linear is not None:
                 problem = replace(problem, linear=self._rotation.T @ problem.linear)

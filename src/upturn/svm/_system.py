@@ -10,12 +10,36 @@ will do, refined once.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from upturn._arrays import Floats
 from upturn.kernels.hinge import bordered
 from upturn.svm._problem import MarginProblem
 from upturn.svm._rows import RowSums
+
+PANEL = 1024  # columns that LAPACK is given at once: Ctrl-C is heard between panels
+
+
+def _cholesky(matrix: Floats) -> tuple[Floats, bool]:
+    """The lower factor of a symmetric matrix, in the lower triangle alone, and whether the matrix is positive definite."""
+    size = matrix.shape[0]
+    if size <= 2 * PANEL:
+        lower, info = dpotrf(matrix.T, lower=1, clean=0)  # symmetric: the transpose is what LAPACK stores
+        return lower, info == 0
+    lower = np.array(matrix.T, order="F")
+    for start in range(0, size, PANEL):
+        stop = min(start + PANEL, size)
+        corner, info = dpotrf(lower[start:stop, start:stop], lower=1, clean=1)
+        if info != 0:
+            return lower, False
+        lower[start:stop, start:stop] = corner
+        for low in range(stop, size, PANEL):
+            part = slice(low, min(low + PANEL, size))
+            lower[part, start:stop] = dtrtrs(corner, lower[part, start:stop].T, lower=1)[0].T
+        for low in range(stop, size, PANEL):
+            part = slice(low, min(low + PANEL, size))
+            lower[low:, part] -= lower[low:, start:stop] @ lower[part, start:stop].T
+    return lower, True
 
 
 class NewtonSystem:
@@ -40,8 +64,8 @@ class NewtonSystem:
             return False
         nudge, matrix = 0.0, self._scaled[0]
         while True:
-            self._lower, info = dpotrf(matrix.T, lower=1, clean=0)  # symmetric: the transpose is what LAPACK stores
-            if info == 0:
+            self._lower, positive = _cholesky(matrix)
+            if positive:
                 return True
             nudge = max(10.0 * nudge, 1e-14)
             if not nudge < 1e3:
