@@ -74,7 +74,7 @@ def main() -> None:
                     options.trees, min_samples_split=m, random_state=seed, n_jobs=2
                 ),
                 "CTS": lambda m, seed=repeat: CTSForest(
-                    options.trees, min_samples_split=m, random_state=seed, n_jobs=2
+                    options.trees, min_samples_split=m, min_share=0.0, random_state=seed, n_jobs=2
                 ),
             }
             for name, make in runs.items():

@@ -44,6 +44,15 @@ CONTESTANTS: dict[str, Callable[[int], Any]] = {
     "tree": _seeded(UpliftTree),
     "ucts": _seeded(UCTSForest),
     "x": _plain(XLearner),
+    # leaves, smallest shares and sizes of CTS; centring of forests
+    "cts-regularized": _seeded(CTSForest, leaf="regularized", min_share=0.0, min_samples_split=100),
+    "cts-means": _seeded(CTSForest, min_share=0.0, min_samples_split=100),
+    "cts-share": _seeded(CTSForest, min_share=0.1, min_samples_split=100),
+    "cts-share-auto": _seeded(CTSForest, min_share=0.1, min_samples_split="auto"),
+    "ucts-100": _seeded(UCTSForest, min_samples_split=100),
+    "ucts-auto": _seeded(UCTSForest, min_samples_split="auto"),
+    "forest-centred": _seeded(UpliftForest, center=True),
+    "forest-plain": _seeded(UpliftForest, center=False),
     # height, number and ties of boosted trees
     **{f"boosting-h{h}": partial(lambda h, split: _boosted(split, h), h) for h in (1, 2, 3, 4, 5)},
     **{f"boosting-h{h}-paper": partial(lambda h, split: _boosted(split, h, ties="none"), h) for h in (1, 3)},

@@ -72,7 +72,7 @@ def grow(codes, rows, layout, rule, n_arms, held=None, key=1, depth=0, mean=None
 
 
 @pytest.mark.parametrize("weighted", ["no", "alike", "yes"])
-@pytest.mark.parametrize("n_arms", [1, 2])
+@pytest.mark.parametrize("n_arms", [0, 1, 2])
 @pytest.mark.parametrize("p", [1, 4, 7])
 def test_histograms_are_sums(weighted, n_arms, p):
     codes, arm, y = experiment(60, p, n_arms)
@@ -102,7 +102,8 @@ def width_of_a_pass(n_arms, layout):
 
 
 @pytest.mark.parametrize(
-    ("n_arms", "n_words", "width"), [(2, 1, 4), (3, 1, 2), (4, 1, 2), (5, 1, 1), (2, 2, 2), (3, 2, 1), (9, 2, 1)]
+    ("n_arms", "n_words", "width"),
+    [(1, 1, 4), (2, 1, 4), (3, 1, 2), (4, 1, 2), (5, 1, 1), (1, 2, 2), (2, 2, 2), (3, 2, 1), (9, 2, 1)],
 )
 def test_the_histograms_of_a_pass_take_16_kib(n_arms, n_words, width):
     """The tests above have passes of four, two and one feature in both forms."""

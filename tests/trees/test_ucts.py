@@ -218,9 +218,11 @@ def test_prediction_is_the_average_of_the_trees_and_the_rule_its_best_arm():
 
 def test_ties_go_to_control_then_to_the_first_arm():
     X, arm = np.zeros((30, 1)), np.arange(30) % 3
-    same = CTSForest(3, random_state=0).fit(X, np.ones(30), arm)
+    with pytest.warns(UserWarning, match="every feature has the same value"):
+        same = CTSForest(3, random_state=0).fit(X, np.ones(30), arm)
+    with pytest.warns(UserWarning, match="every feature has the same value"):
+        harmful_control = CTSForest(3, random_state=0).fit(X, (arm > 0).astype(float), arm)
     assert same.recommend(X[:1]).tolist() == [0]
-    harmful_control = CTSForest(3, random_state=0).fit(X, (arm > 0).astype(float), arm)
     assert harmful_control.recommend(X[:1]).tolist() == [1]
 
 
@@ -238,7 +240,7 @@ def test_presets_follow_the_papers():
     X, y, arm = experiment(500)
     settings = {"criterion": "cts", "normalize": False, "laplace": False, "min_samples_leaf": 1, "min_samples_arm": 0}
     plain = UpliftForest(
-        5, honest=True, max_samples=1.0, pi=0.05, min_share=0.1, min_samples_split=100, random_state=1, **settings
+        5, honest=True, max_samples=1.0, pi=0.05, min_share=0.1, min_samples_split="auto", random_state=1, **settings
     )
     expected = plain.fit(X, y, arm).predict(X)
     np.testing.assert_array_equal(UCTSForest(5, random_state=1).fit(X, y, arm).predict(X), expected)

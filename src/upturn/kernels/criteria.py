@@ -30,7 +30,7 @@ from numba import types
 
 from upturn.kernels._jit import F8_out, b1, f8, i8, inner
 
-EUCLIDEAN, KL, CHI2, CTS = 0, 1, 2, 3
+EUCLIDEAN, KL, CHI2, CTS, VARIANCE = 0, 1, 2, 3, 4
 ANY_WEIGHT = 1e-300  # the smallest ``inherit_below``: only an empty arm inherits
 LANES = np.uint64(16)  # cuts are looked at in whole blocks of so many: vector code takes a remainder one by one
 _ONE = np.uint64(1)
@@ -257,6 +257,26 @@ def best_response_gain(cuts, node, rules, out):
         out[c] = share * (left[c] - before) + (1.0 - share) * (right[c] - before)
 
 
+@inner
+def variance_gain(cuts, node, rules, out):
+    """What a split takes off the variance of the outcome, whatever the arms: the criterion of regression trees."""
+    total, per_weight = cuts.work[0], 1.0 / cuts.node_weight
+    whole = 0.0
+    for c in range(cuts.first, cuts.last):
+        total[c] = 0.0
+    for a in range(node.weight.size):
+        whole += node.total[a]
+        part = cuts.total[a]
+        for c in range(cuts.first, cuts.last):
+            total[c] += part[c]
+    for c in range(cuts.first, cuts.last):
+        w, t = cuts.left[c], total[c]
+        rest = cuts.node_weight - w
+        apart = t / w - (whole - t) / (rest if rest > 0.0 else 1.0)
+        share = w * per_weight
+        out[c] = share * (1.0 - share) * apart * apart
+
+
 class Criterion(NamedTuple):
     """A criterion, and what it asks of outcomes and parameters."""
 
@@ -275,6 +295,8 @@ CRITERIA = {
     "chi2": Criterion(CHI2, divergence_gain, needs_rates=True),
     "cts": Criterion(CTS, best_response_gain, laplace=False, inherits=True, min_gain=-math.inf, in_outcome_units=True),
 }
+# Not for effects: the trees that predict the outcome itself, to centre it.
+OF_OUTCOMES = Criterion(VARIANCE, variance_gain)
 
 
 def choose_gain(criteria):
@@ -302,4 +324,4 @@ def _either(codes, function, other):
     return either
 
 
-gain = choose_gain(CRITERIA.values())
+gain = choose_gain([*CRITERIA.values(), OF_OUTCOMES])

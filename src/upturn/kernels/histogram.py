@@ -113,13 +113,13 @@ def arm_sums(arm, y, weight, out):
 
 @inner
 def features_a_pass(n_arms, layout):
-    """How many histograms one pass over the rows fills: 4, 2 or 1, the most that take at most 16 KiB together.
+    """How many histograms one pass over the rows fills: 4 (of one word a cell), 2 or 1, the most that take at most 16 KiB together.
 
     A row touches a cell of each of them, anywhere in it. So they have to stay in the smallest cache, which holds 32 KiB in
     many processors, beside the rows and codes that stream through it. Nothing but time hangs on the number.
     """
     most = PASS_BYTES // (8 * CELLS * layout.n_words * n_arms)
-    return 4 if most >= 4 else (2 if most >= 2 else 1)
+    return 4 if most >= 4 and layout.n_words == 1 else (2 if most >= 2 else 1)
 
 
 @inner
@@ -136,7 +136,7 @@ def add_rows(codes, stride, features, first, last, rows, start, stop, layout, n_
     wide = np.uint64(stride)
     at = base
     j = first
-    while few == 4 and j + 4 <= last:  # packed, two arms: everything else is larger
+    while few == 4 and j + 4 <= last:  # packed
         c0, c1 = np.uint64(features[j]) * wide, np.uint64(features[j + 1]) * wide
         c2, c3 = np.uint64(features[j + 2]) * wide, np.uint64(features[j + 3]) * wide
         h0, h1 = np.uint64(at), np.uint64(at + size)

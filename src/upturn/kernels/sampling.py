@@ -23,6 +23,7 @@ HONEST = np.uint64(18)  # approximation against estimation rows
 NODE = np.uint64(19)  # the root of the keys of a tree's nodes
 EDGES = np.uint64(20)  # the rows whose values decide the edges of the bins
 PRUNE = np.uint64(21)  # the validation rows of a pruned tree
+OUTCOME = np.uint64(22)  # all draws of the trees that predict the outcome
 
 _CELLS = 4096
 _SHIFT = np.uint64(52)

@@ -15,6 +15,7 @@ from upturn._parameters import FLAG, JOBS, LABEL, NONE, SEED, Rule, is_whole, nu
 from upturn.base import UpliftEstimator, finite, finite_importances
 from upturn.kernels.binning import MAX_BINS
 from upturn.kernels.criteria import ANY_WEIGHT, CRITERIA, Rules
+from upturn.metrics._estimate import warn_user
 from upturn.trees import _export
 from upturn.trees._bins import Bins
 from upturn.trees._growth import Soil, kept_histograms_fit
@@ -47,7 +48,7 @@ class TreeModel(UpliftEstimator):
     normalize: bool = True
     laplace: bool = True
     max_depth: int | None = None
-    min_samples_split: float = 2
+    min_samples_split: Any = 2
     min_samples_leaf: float = 1
     min_samples_arm: Any = 0
     max_features: Any = None
@@ -66,7 +67,7 @@ class TreeModel(UpliftEstimator):
         "normalize": FLAG,
         "laplace": FLAG,
         "max_depth": whole(least=0) | NONE,
-        "min_samples_split": number(least=0),
+        "min_samples_split": one_of("auto") | number(least=0),
         "min_samples_leaf": number(least=0),
         "min_samples_arm": one_of("sqrt") | number(least=0),
         "max_features": (NONE | one_of("sqrt") | whole(least=1) | number(above=0, most=1)).named(
@@ -114,10 +115,10 @@ class TreeModel(UpliftEstimator):
         n_features = soil.bins.n_features
         max_features = self._count_features(n_features)
         min_gain = criterion.min_gain if self.min_gain is None else self.min_gain
-        min_split = float(self.min_samples_split)
+        smallest = share * float(soil.size.min())
+        min_split = _rows_by_size(smallest) if self.min_samples_split == "auto" else float(self.min_samples_split)
         all_features = max_features == n_features and self.pi == 0.0
-        by_size = isinstance(self.min_samples_arm, str)
-        min_arm = max(10.0, 2.0 * math.sqrt(share * soil.size.min())) if by_size else float(self.min_samples_arm)
+        min_arm = _rows_by_size(smallest) if self.min_samples_arm == "sqrt" else float(self.min_samples_arm)
         kept = kept_histograms_fit(len(soil), n_features, len(soil.mean), soil.layout.n_words)
         return Rules(
             criterion=criterion.code,
@@ -147,6 +148,38 @@ class TreeModel(UpliftEstimator):
             if CRITERIA[self.criterion].in_outcome_units:
                 nodes.gain[:] *= span
         self.bins_, self.nodes_ = soil.bins, nodes
+
+    def _tell_constant(self, soil: Soil, rules: Rules, share: float) -> None:
+        """Say that no tree has a split, if so, and why; ``share`` is that of the rows that shape a tree."""
+        if (self.nodes_.left >= 0).any() or rules.max_depth == 0:
+            return
+        shaping = share * soil.size
+        least, most, whole = float(shaping.min()), float(shaping.max()), float(shaping.sum())
+        if (soil.bins.n_codes <= 2).all() and all((codes == codes[0]).all() for codes in soil.codes):
+            why = "every feature has the same value in all rows: give it features that vary"
+        elif (bare := soil.words if soil.layout.n_words == 1 or soil.layout.weight_word else None) is not None and (
+            bare == bare[0]
+        ).all():
+            why = "the outcome is the same in all rows, and so is every effect: give it an outcome that varies"
+        elif most < rules.min_split:
+            why = (
+                f"a node is split only if some arm has min_samples_split={rules.min_split:.4g} rows, and the largest has "
+                f"{most:.4g} to shape a tree with: lower min_samples_split"
+            )
+        elif least < 2.0 * rules.min_arm:
+            why = (
+                f"a leaf needs {rules.min_arm:.4g} rows of every arm, and the smallest arm has {least:.4g} to shape a tree with: lower "
+                "min_samples_arm, or let a tree see more rows"
+            )
+        elif whole < 2.0 * rules.min_leaf:
+            why = f"a leaf needs min_samples_leaf={rules.min_leaf:.4g} rows, and a tree is shaped by {whole:.4g}: lower min_samples_leaf"
+        else:
+            why = (
+                "no admissible split gains more than min_gain: the effect may be the same for everybody; more rows, other features or "
+                "smaller leaves (min_samples_arm) would show more"
+            )
+        trees = "the tree is" if self.nodes_.n_trees == 1 else f"all {self.nodes_.n_trees} trees are"
+        warn_user(f"{trees} a single leaf, so everybody is predicted the same: {why}", UserWarning)
 
     def _count_features(self, n_features: int) -> int:
         wanted = self.max_features
@@ -199,6 +232,14 @@ class TreeModel(UpliftEstimator):
         if not is_whole(tree) or not 0 <= tree < self.nodes_.n_trees:
             raise ValueError(f"tree={tree!r}: expected a number from 0 to {self.nodes_.n_trees - 1}")
         return _export.describe(self.nodes_.tree(tree), self.bins_, self._schema, [self.control_, *self.arms_])
+
+
+def _rows_by_size(n: float) -> float:
+    """Rows of an arm that make an estimate, where ``n`` are those that shape a tree: twice the root of n.
+
+    Not fewer than 10; but a third of n is always enough, or a small sample could not be split at all.
+    """
+    return min(max(10.0, 2.0 * math.sqrt(n)), n / 3.0)
 
 
 def _check_weights(weight: Floats, y: Floats) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,16 +13,23 @@ from scipy.special import erfcx
 from upturn._arrays import Floats
 from upturn._experiment import Experiment
 from upturn._parallel import run_parallel
-from upturn._parameters import FLAG, INTERVAL, VERBOSE, Rule, check, number, whole
+from upturn._parameters import FLAG, INTERVAL, VERBOSE, Rule, check, number, one_of, whole
 from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn.base import finite
+from upturn.kernels.criteria import CRITERIA, Rules
 from upturn.kernels.forest import twin_codes
+from upturn.kernels.sampling import ESTIMATE, GROW
 from upturn.metrics._estimate import reach_of
 from upturn.trees import _export
-from upturn.trees._base import TreeModel
+from upturn.trees._base import Scale, TreeModel
+from upturn.trees._bins import Codes
+from upturn.trees._center import node_means, outcome_out_of_bag, unseen_rows
 from upturn.trees._growth import Sampling, Soil
 from upturn.trees._nodes import Nodes
+
+_PAIR, _MANY = 2, 500  # trees that share a half-sample, and how many there are at least, for inference
+_FITTED = {"bins_", "nodes_", "centered_", "oob_response_", "oob_prediction_"}
 
 
 class UpliftForest(TreeModel):
@@ -49,6 +57,17 @@ class UpliftForest(TreeModel):
     ci_group_size : int
         With 2 or more, that many consecutive trees share a half-sample of the experiment, and ``predict_interval``
         works. Each tree then draws its rows from the half-sample.
+    center : {"auto", True, False}
+        Take off the outcome, before trees look for effects, what the features alone predict of it: regression trees of the
+        same engine predict every row out of bag, whatever its arm. Features that drive the outcome then no longer hide those
+        that drive the effect. Responses are leaf means shifted by as much for every arm as gives the rows of a leaf their
+        mean outcome back. It needs a criterion on means, so "kl", "chi2" and ``normalize=True`` refuse ``center=True``; the
+        Laplace correction is off. "auto" does not centre.
+    inference : bool
+        Choose by itself what ``predict_interval`` needs, whatever the other parameters say: honest trees on pairs of shared
+        half-samples, leaves of two rows of each arm and more, at least 500 trees, and a centred outcome (unless the criterion
+        does not allow it, or ``center=False``). Predictions are a little less exact than those of the defaults; in
+        exchange intervals cover.
     oob : bool
         Predict every row by the trees that did not see it (``oob_response_``, ``oob_prediction_``).
     random_state : int, RandomState, Generator or None
@@ -65,6 +84,8 @@ class UpliftForest(TreeModel):
     nodes_ : Nodes
         All trees as one flat table.
     feature_importances_ : array of shape (p,)
+    centered_ : bool
+        Whether the outcome was centred.
     oob_response_ : array of shape (n, 1 + K)
         Responses of the trees that did not see the row; NaN where there is none. Only with ``oob=True``.
     oob_prediction_ : array of shape (n,) or (n, K)
@@ -100,6 +121,8 @@ class UpliftForest(TreeModel):
         "bootstrap": FLAG,
         "max_samples": number(above=0, most=1).named("a share above 0 and at most 1"),
         "ci_group_size": whole(least=1),
+        "center": one_of("auto") | FLAG,
+        "inference": FLAG,
         "oob": FLAG,
         "verbose": VERBOSE,
     }
@@ -112,7 +135,7 @@ class UpliftForest(TreeModel):
         normalize: bool = False,
         laplace: bool = True,
         max_depth: int | None = None,
-        min_samples_split: float = 2,
+        min_samples_split: Any = 2,
         min_samples_leaf: float = 1,
         min_samples_arm: Any = "sqrt",
         max_features: Any = 0.5,
@@ -126,6 +149,8 @@ class UpliftForest(TreeModel):
         bootstrap: bool = False,
         max_samples: float = 0.3,
         ci_group_size: int = 1,
+        center: Any = "auto",
+        inference: bool = False,
         oob: bool = False,
         max_bins: int = 255,
         random_state: Any = None,
@@ -152,6 +177,8 @@ class UpliftForest(TreeModel):
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.ci_group_size = ci_group_size
+        self.center = center
+        self.inference = inference
         self.oob = oob
         self.max_bins = max_bins
         self.random_state = random_state
@@ -160,21 +187,84 @@ class UpliftForest(TreeModel):
         self.control = control
 
     def _fit(self, data: Experiment) -> None:
+        chosen = self._chosen()
+        chosen._fit_forest(data)
+        if chosen is not self:
+            for name in _FITTED & vars(chosen).keys():
+                setattr(self, name, getattr(chosen, name))
+
+    def _chosen(self) -> UpliftForest:
+        """The forest that is fitted: this one, or one with the parameters that inference asks for."""
+        if not self.inference:
+            return self
+        chosen = copy.copy(self)
+        chosen.honest, chosen.rho, chosen.bootstrap, chosen.max_samples = True, 0.5, False, 1.0
+        chosen.ci_group_size, chosen.n_estimators = _PAIR, max(self.n_estimators + self.n_estimators % _PAIR, _MANY)
+        chosen.min_samples_split, chosen.min_samples_leaf, chosen.min_samples_arm = 2, 1, 2
+        chosen.center = self.center is not False and self._may_centre()
+        return chosen
+
+    def _fit_forest(self, data: Experiment) -> None:
         self._check_groups()
+        centred = self._centres()
         soil, scale = self._soil(data)
         seed = make_seed(self.random_state)
         plan = self._sampling()
-        rules = self._rules(soil, scale.binary, plan.share, scale.span)
+        rules = self._rules(soil, scale.binary and not centred, plan.share, scale.span)
+        grow = self._centred_grower(data, soil, scale, rules, plan, seed) if centred else None
         trees = run_parallel(
-            lambda tree: soil.grow(rules, plan, seed, tree),
+            grow or (lambda tree: soil.grow(rules, plan, seed, tree)),
             range(self.n_estimators),
             n_jobs=self.n_jobs,
             verbose=self.verbose,
             description="trees",
         )
         self._keep(soil, Nodes.join(trees), scale)
+        self.centered_ = centred
+        self._tell_constant(soil, rules, plan.share)
         if self.oob:
             self._predict_out_of_bag(data, soil, plan, seed)
+
+    def _centres(self) -> bool:
+        """Whether the outcome is centred; refuse where the criterion is not one on means."""
+        if self.center is not True:
+            return False
+        if not self._may_centre():
+            what = f"criterion={self.criterion!r}" if CRITERIA[self.criterion].needs_rates else "normalize=True"
+            raise ValueError(
+                f"center=True takes predicted outcomes off y, and {what} needs outcomes that are not centred: use "
+                "criterion='euclidean' or 'cts' with normalize=False, or center=False"
+            )
+        return True
+
+    def _may_centre(self) -> bool:
+        """Whether the criterion is one on means."""
+        return not (CRITERIA[self.criterion].needs_rates or self.normalize)
+
+    def _centred_grower(
+        self, data: Experiment, soil: Soil, scale: Scale, rules: Rules, plan: Sampling, seed: np.uint64
+    ) -> Callable[[int], Nodes]:
+        """What grows one tree on a centred outcome; the mean of what was taken off a node's rows is put back on all its arms."""
+        rows, y, weight = np.arange(len(data)), scale.see(data.y), data.weight
+        if weight is not None:
+            rows = np.flatnonzero(weight > 0.0)
+            y, weight = y[rows], weight[rows]
+        level = outcome_out_of_bag(soil, seed, self.n_jobs)
+        centred = soil.reweighted(y - level, weight)
+        codes: Codes = twin_codes(soil.codes)
+        value_role = ESTIMATE if self.honest else GROW
+
+        def grow(tree: int) -> Nodes:
+            role, copies = centred.roles(plan, seed, tree)
+            nodes = centred.grow_on(role, copies, rules, seed, tree)
+            mine = np.flatnonzero(role == value_role)
+            heavy = np.ones(len(mine)) if weight is None else weight[mine]
+            if len(copies):
+                heavy = heavy * copies[mine]
+            nodes.value[:] += node_means(nodes, codes, mine, heavy, level)[:, None]
+            return nodes
+
+        return grow
 
     def _sampling(self) -> Sampling:
         rho = float(self.rho) if self.honest else None
@@ -190,9 +280,7 @@ class UpliftForest(TreeModel):
         response = np.zeros((len(data), len(soil.mean)))
         unseen_by = np.zeros(len(data))
         codes = twin_codes(soil.codes)
-        for tree in range(self.nodes_.n_trees):
-            role, _ = soil.roles(plan, seed, tree)
-            unseen = np.flatnonzero(soil.unseen(role))
+        for tree, unseen in unseen_rows(soil, plan, seed, self.nodes_.n_trees):
             at = rows[unseen]
             one = self.nodes_.tree(tree)
             response[at] += one.value[one.leaves(codes[unseen])[0]]
@@ -214,6 +302,15 @@ class UpliftForest(TreeModel):
                 "oob=True needs rows that a tree does not see: use bootstrap=True, max_samples below 1 or ci_group_size=2"
             )
 
+    def _get_state(self) -> dict[str, Any]:
+        return {**super()._get_state(), "centered": self.centered_}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        super()._set_state(state)
+        if not isinstance(state["centered"], bool):
+            raise ValueError("whether the outcome was centred is neither true nor false")
+        self.centered_ = state["centered"]
+
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf each row falls in, tree by tree: node numbers of shape (n, n_estimators)."""
         matrix = self._encode(X)  # first: it says so if there is nothing fitted yet
@@ -225,8 +322,8 @@ class UpliftForest(TreeModel):
         Groups of trees that share a half-sample differ from each other as forests on fresh experiments would; what the
         trees of a group differ among themselves is the noise of small groups, and is taken off (with a correction that
         keeps variances positive). The interval is normal around the prediction. It covers the forest's own expectation;
-        it covers the true effect as far as the trees' bias is small, so use honest trees, at least 500 of them and not
-        too large leaves.
+        it covers the true effect as far as the trees' bias is small: ``inference=True`` chooses honest trees, enough of
+        them and small leaves.
 
         Parameters
         ----------
@@ -241,19 +338,22 @@ class UpliftForest(TreeModel):
         """
         check("interval", interval, INTERVAL)
         matrix = self._encode(X)
-        if self.ci_group_size < 2:
-            raise ValueError(
-                f"predict_interval needs groups of trees that share half-samples, and ci_group_size={self.ci_group_size}: fit "
-                "with ci_group_size=2"
+        group_size = _PAIR if self.inference else self.ci_group_size
+        if group_size < 2:
+            remedy = (
+                "inference=True, or with ci_group_size=2" if "inference" in self.get_params() else "ci_group_size=2"
             )
-        n_groups = self.nodes_.n_trees // self.ci_group_size
+            raise ValueError(
+                f"predict_interval needs groups of trees that share half-samples, and ci_group_size={group_size}: fit with {remedy}"
+            )
+        n_groups = self.nodes_.n_trees // group_size
         if n_groups < 2:
             raise ValueError(
                 f"predict_interval compares groups of trees, and all {self.nodes_.n_trees} trees are one group: fit with more "
-                f"trees than ci_group_size={self.ci_group_size}, hundreds of them"
+                f"trees than ci_group_size={group_size}, hundreds of them"
             )
-        mean, between, total = self.nodes_.moments(self.bins_, matrix, self.ci_group_size, self.n_jobs)
-        variance = debiased_variance(between, total, self.ci_group_size, n_groups)
+        mean, between, total = self.nodes_.moments(self.bins_, matrix, group_size, self.n_jobs)
+        variance = debiased_variance(between, total, group_size, n_groups)
         half = reach_of(interval) * np.sqrt(variance)
         low, high = finite(mean - half), finite(mean + half)
         return (low[:, 0], high[:, 0]) if low.shape[1] == 1 else (low, high)

@@ -32,7 +32,7 @@ class _Prepared:
 class MemberTree(TreeModel):
     """A model of one tree, whose prepared rows are codes for prediction; trees with the same bins have one form."""
 
-    def _fit_soil(self, soil: Soil, data: Experiment, scale: Scale) -> None:
+    def _fit_soil(self, soil: Soil, data: Experiment, scale: Scale) -> Any:
         raise TypeError(f"{type(self).__name__} does not say how to grow")
 
     def _prepare(self, data: Experiment) -> _Prepared:

@@ -23,8 +23,9 @@ class CTSForest(UpliftForest):
     ----------
     n_estimators : int
         Number of trees.
-    min_samples_split : float
-        The papers' ``min_split``; their most important parameter, worth tuning.
+    min_samples_split : "auto" or float
+        The papers' ``min_split``; their most important parameter, worth tuning. "auto" is twice the square root of the rows
+        of the smallest arm, at least 10, and never more than a third of them.
     n_reg : float
         Weight of the parent's estimate, in rows.
     leaf : {"mean", "regularized"}
@@ -33,6 +34,9 @@ class CTSForest(UpliftForest):
         arm, so by the second reading all its values come from further up, one arm's perhaps from further than another's.
     max_features : None, "sqrt", int or float
         The papers' ``mtry``.
+    min_share : float
+        Smallest share of a node's rows on each side of a split; 0 in the paper. Without it the best score is often that of a
+        cut near the end of a feature, where the few rows beyond it make one arm look good.
     max_depth : int, optional
         Depth limit.
     max_samples : float
@@ -42,7 +46,7 @@ class CTSForest(UpliftForest):
 
     Attributes
     ----------
-    nodes_, feature_importances_, oob_response_, oob_prediction_, control_, arms_
+    nodes_, feature_importances_, centered_, oob_response_, oob_prediction_, control_, arms_
         As in :class:`UpliftForest`.
 
     References
@@ -66,21 +70,23 @@ class CTSForest(UpliftForest):
     laplace = False
     min_samples_leaf = 1
     min_samples_arm = 0
-    min_share = 0.0
     pi = 0.0
     min_gain = None
     honest = False
     bootstrap = True
     ci_group_size = 1
+    center = False
+    inference = False
 
     def __init__(
         self,
         n_estimators: int = 400,
         *,
-        min_samples_split: float = 100,
+        min_samples_split: Any = "auto",
         n_reg: float = 0.0,
         leaf: str = "mean",
         max_features: Any = 0.5,
+        min_share: float = 0.1,
         max_depth: int | None = None,
         max_samples: float = 1.0,
         oob: bool = False,
@@ -95,6 +101,7 @@ class CTSForest(UpliftForest):
         self.n_reg = n_reg
         self.leaf = leaf
         self.max_features = max_features
+        self.min_share = min_share
         self.max_depth = max_depth
         self.max_samples = max_samples
         self.oob = oob
@@ -119,8 +126,9 @@ class UCTSForest(UpliftForest):
         Number of trees.
     rho : float
         Share of the rows that shape a tree.
-    min_samples_split : float
-        The paper's ``min_split``, counted in shaping rows; its most important parameter, worth tuning.
+    min_samples_split : "auto" or float
+        The paper's ``min_split``, counted in shaping rows; its most important parameter, worth tuning. "auto" is twice the
+        square root of the shaping rows of the smallest arm, at least 10, and never more than a third of them.
     n_reg : float
         Weight of the parent's estimate while shaping, in rows.
     max_features : None, "sqrt", int or float
@@ -140,7 +148,7 @@ class UCTSForest(UpliftForest):
 
     Attributes
     ----------
-    nodes_, feature_importances_, oob_response_, oob_prediction_, control_, arms_
+    nodes_, feature_importances_, centered_, oob_response_, oob_prediction_, control_, arms_
         As in :class:`UpliftForest`.
 
     References
@@ -168,13 +176,15 @@ class UCTSForest(UpliftForest):
     honest = True
     leaf = "mean"
     bootstrap = False
+    center = False
+    inference = False
 
     def __init__(
         self,
         n_estimators: int = 400,
         *,
         rho: float = 0.5,
-        min_samples_split: float = 100,
+        min_samples_split: Any = "auto",
         n_reg: float = 0.0,
         max_features: Any = 0.5,
         pi: float = 0.05,

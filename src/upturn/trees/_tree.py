@@ -14,6 +14,7 @@ from upturn._parameters import FLAG, Rule
 from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn.kernels import sampling
+from upturn.kernels.criteria import Rules
 from upturn.kernels.sampling import ESTIMATE, GROW, IN, OUT, PRUNE
 from upturn.trees import _export
 from upturn.trees._base import SHARE, Scale
@@ -49,14 +50,15 @@ class UpliftTree(MemberTree):
         corrected.
     max_depth : int, optional
         Depth limit; 0 is a single leaf.
-    min_samples_split : float
+    min_samples_split : "auto" or float
         A node is a leaf when every arm has fewer rows. For "cts", also the number of rows below which an arm takes its
-        parent's estimate.
+        parent's estimate. "auto" is the number of ``min_samples_arm="sqrt"``.
     min_samples_leaf : float
         Fewest rows of a leaf.
     min_samples_arm : "sqrt" or float
         Fewest rows of each arm in a leaf. "sqrt" is twice the square root of the number of rows that shape the tree in
-        its smallest arm, and at least 10: leaves grow with the experiment, and so does their number.
+        its smallest arm, and at least 10, but never more than a third of those rows: leaves grow with the experiment, and so
+        does their number.
     max_features : None, "sqrt", int or float
         Features looked at in a node: all, their square root, a number or a share. More are drawn while none of them
         offers an admissible split.
@@ -136,7 +138,7 @@ class UpliftTree(MemberTree):
         normalize: bool = True,
         laplace: bool = True,
         max_depth: int | None = 5,
-        min_samples_split: float = 2,
+        min_samples_split: Any = 2,
         min_samples_leaf: float = 1,
         min_samples_arm: Any = "sqrt",
         max_features: Any = None,
@@ -180,10 +182,14 @@ class UpliftTree(MemberTree):
         if data.weight is not None and (data.weight == 0.0).any():
             data = data.take(data.weight > 0.0)
         soil, scale = self._soil(data)
-        self._fit_soil(soil, data, scale)
+        rules, share = self._fit_soil(soil, data, scale)
+        self._tell_constant(soil, rules, share)
 
-    def _fit_soil(self, soil: Soil, data: Experiment, scale: Scale) -> None:
-        """Fit on an experiment that is already binned: ``data`` gives the validation rows of pruning."""
+    def _fit_soil(self, soil: Soil, data: Experiment, scale: Scale) -> tuple[Rules, float]:
+        """Fit on an experiment that is already binned: ``data`` gives the validation rows of pruning.
+
+        Returns the rules, and the share of the rows that shaped the tree.
+        """
         seed = make_seed(self.random_state)
         plan = Sampling(rho=self.rho if self.honest else None)
         share = plan.share * (1.0 - self.validation_fraction if self.prune else 1.0)
@@ -196,6 +202,7 @@ class UpliftTree(MemberTree):
             leaf = nodes.apply(soil.bins, data.X[held])[:, 0].astype(np.int64)
             nodes = prune(nodes, leaf, scale.see(data.y[held]), data.arm[held], data.weights[held])
         self._keep(soil, nodes, scale)
+        return rules, share
 
     def _hold_out(self, soil: Soil, role: NDArray[np.uint8], seed: np.uint64) -> Ints:
         """Take validation rows out of the sample, by arm; at least one row of each arm stays on either side."""
