@@ -6,7 +6,16 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.features import FilterSelector, UMODLDiscretizer, UMODLSelector
-from upturn.meta import ClassTransformation, DRLearner, RLearner, SLearner, TLearner, TreatedOnly, XLearner
+from upturn.meta import (
+    ClassTransformation,
+    DRLearner,
+    OneVsControl,
+    RLearner,
+    SLearner,
+    TLearner,
+    TreatedOnly,
+    XLearner,
+)
 from upturn.policy import UpliftCalibrator
 from upturn.svm import DifferentialSVM, StandardSVM, SubgroupSVM, TwoCostSVM, UpliftSVM, UpliftSVMCV
 from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
@@ -33,6 +42,8 @@ ESTIMATORS = {
     "XLearner": lambda: XLearner(Ridge()),
     "DRLearner": lambda: DRLearner(Ridge(), cv=2, random_state=0),
     "RLearner": lambda: RLearner(Ridge(), cv=2, random_state=0),
+    "OneVsControl": lambda: OneVsControl(),
+    "OneVsControl over a machine": lambda: OneVsControl(TwoCostSVM(tol=1e-12)),
     "TreatedOnly": lambda: TreatedOnly(Ridge()),
     "UpliftCalibrator": lambda: UpliftCalibrator(ClassTransformation(), cv=2, random_state=0),
 }

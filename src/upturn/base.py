@@ -202,6 +202,7 @@ class UpliftEstimator(Gated):
     """Base class of uplift models: predict, recommend and score on top of ``_fit`` and ``_predict``."""
 
     _score_has_zero = True  # whether 0 separates those to treat from those to leave alone
+    _score_is_effect = True  # whether it is in units of the outcome, so that those of different models compare
 
     __metadata_request__score = _ROUTED
 

@@ -110,6 +110,10 @@ class UpliftBagging(Ensemble):
         return self._base()._score_has_zero
 
     @property
+    def _score_is_effect(self) -> bool:  # type: ignore[override]
+        return self.average == "score" and self._base()._score_is_effect
+
+    @property
     def _multi_arm(self) -> bool:  # type: ignore[override]
         return self._base()._multi_arm
 

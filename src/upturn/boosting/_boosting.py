@@ -136,6 +136,7 @@ class UpliftBoosting(Ensemble):
     _outcome: Outcome = "binary"
     _multi_arm = False
     _height = 1
+    _score_is_effect = False
     _parameters: ClassVar[Mapping[str, Rule]] = {
         "estimator": ELSEWHERE,
         "algorithm": one_of("adaboost", "balanced", "forgetting"),

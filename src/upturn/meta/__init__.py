@@ -10,6 +10,7 @@ DRLearner               cross-fitted outcome models and propensities, then their
                         doubly robust effects
 RLearner                cross-fitted mean outcome and propensity, then what is left       any number  no
 ClassTransformation     one classifier of "treated success or control failure"            one         no
+OneVsControl            a model of one arm per arm, each against control: machines, boosting   any number  no
 TreatedOnly             the outcome of the treated alone: the baseline to beat            any number  no
 ======================  ================================================================  ==========  =========
 
@@ -19,6 +20,7 @@ logistic regression, gets levels as 0-1 columns and means for missing numbers.
 """
 
 from upturn.meta._dr import DRLearner
+from upturn.meta._one_vs_control import OneVsControl
 from upturn.meta._r import RLearner
 from upturn.meta._s import SLearner
 from upturn.meta._t import TLearner
@@ -26,4 +28,13 @@ from upturn.meta._transformation import ClassTransformation
 from upturn.meta._treated import TreatedOnly
 from upturn.meta._x import XLearner
 
-__all__ = ["ClassTransformation", "DRLearner", "RLearner", "SLearner", "TLearner", "TreatedOnly", "XLearner"]
+__all__ = [
+    "ClassTransformation",
+    "DRLearner",
+    "OneVsControl",
+    "RLearner",
+    "SLearner",
+    "TLearner",
+    "TreatedOnly",
+    "XLearner",
+]

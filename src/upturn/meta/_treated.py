@@ -52,6 +52,7 @@ class TreatedOnly(MetaLearner):
     """
 
     _score_has_zero = False
+    _score_is_effect = False
 
     _parameters: ClassVar[Mapping[str, Rule]] = {
         "estimator": ELSEWHERE,

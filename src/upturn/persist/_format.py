@@ -11,7 +11,16 @@ FORMAT = 1  # raised when the layout changes; every older format stays readable
 _HOMES = {
     "upturn.boosting": ("UpliftBagging", "UpliftBoosting"),
     "upturn.features": ("FilterSelector", "UMODLDiscretizer", "UMODLSelector"),
-    "upturn.meta": ("ClassTransformation", "DRLearner", "RLearner", "SLearner", "TLearner", "TreatedOnly", "XLearner"),
+    "upturn.meta": (
+        "ClassTransformation",
+        "DRLearner",
+        "OneVsControl",
+        "RLearner",
+        "SLearner",
+        "TLearner",
+        "TreatedOnly",
+        "XLearner",
+    ),
     "upturn.policy": ("UpliftCalibrator",),
     "upturn.svm": ("DifferentialSVM", "StandardSVM", "SubgroupSVM", "TwoCostSVM", "UpliftSVM", "UpliftSVMCV"),
     "upturn.trees": ("CTSForest", "UCTSForest", "UpliftForest", "UpliftTree"),

@@ -84,7 +84,7 @@ def subgroups(table: Subgroups, *, simultaneous: bool = True, ax: Any = None) ->
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.grid(axis="x", color="#dddddd", linewidth=0.6)
     ax.set_axisbelow(True)
-    ax.set(xlabel=_LABELS[table.scale], title="Effects by group" + (f" ({arms[0]})" if k == 1 else ""))
+    ax.set(xlabel=_LABELS[table.scale], title="Effects by group" + (f", arm {arms[0]}" if k == 1 else ""))
     _write_numbers(ax, table, place)
     if k > 1:
         for j, arm in enumerate(arms):

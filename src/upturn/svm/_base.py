@@ -38,6 +38,8 @@ POWER = (number(least=1, most=1) | number(least=1.05, most=10)).named(
 class Machine(UpliftEstimator):
     """A machine with parallel hyperplanes on encoded (and perhaps kernel) features."""
 
+    _score_is_effect = False
+
     _outcome = "binary"
     _multi_arm = False
     _float32 = True

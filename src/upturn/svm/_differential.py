@@ -87,6 +87,7 @@ class DifferentialSVM(UpliftEstimator):
     _multi_arm = False
     _float32 = True
     _score_has_zero = False
+    _score_is_effect = False
     _parameters: ClassVar[Mapping[str, Rule]] = {
         "C": number(above=0),
         "lam": one_of("auto", "paper") | number(least=0).named("a weight of 0 or more"),
