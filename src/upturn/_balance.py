@@ -6,15 +6,13 @@ is equally likely. Ranks and exact tails keep them honest with heavy tails, rare
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
 import numpy as np
 from scipy import stats
 from scipy.special import ndtr
 
 from upturn._arrays import Bools, Floats
 from upturn._experiment import Experiment
+from upturn._table import few_levels
 
 _ENOUGH = 50.0  # expected rows in every cell from which the normal tail is close enough
 _FEW = 25  # a numeric column with fewer values besides its commonest one is judged as "is it the commonest?"
@@ -24,31 +22,36 @@ def balance_pvalue(data: Experiment) -> float:
     """The joint test: P(a column in which the arms differ as much | arms at random), corrected for all comparisons."""
     pvalues = []
     for j, levels in enumerate(data.schema.levels):
-        column, found = data.X[:, j], []
+        column, n_levels = few_levels(data.X[:, j], levels)
+        found: list[float] = []
         for code in range(1, data.n_arms + 1):
             rows = data.target.pair(code)
             known = rows[~np.isnan(column[rows])]
-            found += [p for _, p in compared(column[known], levels, data.arm[known] == code)]
+            found += column_pvalues(column[known], n_levels, data.arm[known] == code)
         pvalues.append(min(1.0, min(found) * len(found)))
     return min(1.0, min(pvalues) * len(pvalues))
 
 
-def compared(values: Floats, levels: Sequence[Any] | None, treated: Bools) -> Iterator[tuple[Floats, float]]:
-    """What is compared of a column without missing values, and its p-value: the numbers, or every level as 0 and 1."""
-    if levels is None:
-        yield values, rank_pvalue(values, treated)
-        return
-    for code in range(len(levels)) if len(levels) > 2 else [1]:
-        flag = values == code
-        yield flag.astype(np.float64), flag_pvalue(flag, treated)
+def column_pvalues(values: Floats, n_levels: int | None, treated: Bools) -> list[float]:
+    """P-values of what is compared of a column without missing values: its numbers, or every level as yes or no."""
+    if n_levels is None:
+        return [rank_pvalue(values, treated)]
+    codes, n1 = values.astype(np.int64), int(treated.sum())
+    ones, seen = np.bincount(codes, minlength=n_levels), np.bincount(codes[treated], minlength=n_levels)
+    pairs = zip(ones.tolist(), seen.tolist(), strict=True)
+    found = [count_pvalue(len(codes), one, n1, both) for one, both in pairs]
+    return found if n_levels > 2 else found[1:] or [1.0]  # of two levels, one says it all
 
 
 def flag_pvalue(flag: Bools, treated: Bools) -> float:
     """Two-sided p-value for a yes/no column: hypergeometric, exact where any cell is small."""
-    n, ones, n1 = len(flag), int(flag.sum()), int(treated.sum())
+    return count_pvalue(len(flag), int(flag.sum()), int(treated.sum()), int((flag & treated).sum()))
+
+
+def count_pvalue(n: int, ones: int, n1: int, seen: int) -> float:
+    """The same from counts: of n rows ``ones`` say yes, n1 are treated, and ``seen`` are both."""
     if ones in (0, n) or n1 in (0, n):
         return 1.0
-    seen = int((flag & treated).sum())
     if min(ones, n - ones) * min(n1, n - n1) / n < _ENOUGH:
         law = stats.hypergeom
         return float(min(1.0, 2 * min(law.cdf(seen, n, ones, n1), law.sf(seen - 1, n, ones, n1))))

@@ -5,9 +5,12 @@ The readers behind the gates. :mod:`upturn._target` puts the columns of an exper
 
 from __future__ import annotations
 
+import os
 import reprlib
+import sys
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -16,25 +19,36 @@ from numpy.typing import NDArray
 
 from upturn._arrays import Floats
 
+_LARGE = 1e140  # squares of larger numbers, times weights and summed over rows, may be infinite
+
 
 def to_numpy(values: Any, name: str) -> NDArray[Any]:
-    """A column or table of any library as a numpy array; ``name`` is what an error calls it."""
+    """A column or table of any library as a numpy array; ``name`` is what an error calls it.
+
+    A number gives an array without dimensions, for callers who take one.
+    """
     if type(values) is np.ndarray:  # asking narwhals takes longer than a small fit
         return values
-    series = nw.from_native(values, allow_series=True, pass_through=True)
-    if isinstance(series, nw.Series):
-        if series.dtype in (nw.Categorical, nw.Enum):  # pyarrow would lose the nulls of a dictionary
-            return _as_objects(series.to_list())
-        return np.asarray(series.to_numpy())
-    if isinstance(series, nw.DataFrame):
-        return np.asarray(series.to_numpy())
-    if isinstance(series, nw.LazyFrame):
-        raise TypeError(f"{name} is a lazy frame: collect it first, as in frame.collect(), and pass its column")
-    if hasattr(values, "toarray"):
-        raise TypeError(f"{name} is a sparse matrix: expected a dense one-dimensional array")
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array, whose mask would be lost: fill it, or drop the masked rows, first")
-    array = np.asarray(values)
+    if hasattr(values, "toarray"):
+        raise TypeError(f"{name} is a sparse matrix: expected a dense one-dimensional array")
+    series = nw.from_native(values, allow_series=True, pass_through=True)
+    if isinstance(series, nw.Series) and series.dtype in (nw.Categorical, nw.Enum):
+        return _as_objects(series.to_list())  # pyarrow would lose the nulls of a dictionary
+    if isinstance(series, nw.LazyFrame):
+        raise TypeError(f"{name} is a lazy frame: collect it first, as in frame.collect(), and pass its column")
+    try:
+        array = np.asarray(series.to_numpy() if isinstance(series, nw.Series | nw.DataFrame) else values)
+    except Exception as error:  # rows of different lengths, or whatever an object raises when it is read
+        raise ValueError(
+            f"{name} could not be read as an array: expected a list, an array or a column of one value per row, all of the same kind "
+            f"({type(values).__name__}: {error})"
+        ) from error
+    if array.ndim == 0 and array.dtype.kind not in "biufc":
+        raise ValueError(
+            f"{name} is {reprlib.repr(values)}, of type {type(values).__name__}: expected numbers or labels, a list, an array or a column of them"
+        )
     if isinstance(values, np.ndarray) or array.dtype.kind != "U" or array.ndim != 1:
         return array
     if not all(isinstance(value, str) for value in values):
@@ -57,7 +71,8 @@ def as_floats(values: NDArray[Any], name: str) -> Floats:
     if values.dtype.kind in "mM":
         raise TypeError(f"{name} holds dates or durations: convert them to numbers first")
     if values.dtype.kind in "biuf":
-        return np.ascontiguousarray(values, dtype=np.float64)
+        with np.errstate(over="ignore"):  # of a wider type; what becomes infinite is refused as such
+            return np.ascontiguousarray(values, dtype=np.float64)
     numbers = np.empty(values.size)
     for i, value in enumerate(values.ravel().tolist()):
         try:
@@ -95,6 +110,25 @@ def as_column(values: NDArray[Any], name: str) -> NDArray[Any]:
     if len(values) == 0:
         raise ValueError(f"{name} is empty: expected one value per row")
     return values
+
+
+def check_magnitude(values: Floats, name: str) -> None:
+    """Refuse finite numbers whose squares, or sums of squares, are not: what is squared would end as infinite, or as 0."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > _LARGE or 0.0 < largest < 1 / _LARGE:
+        found, advice = ("up", "divide it by") if largest > 1 else ("only up", "multiply it with")
+        raise ValueError(
+            f"{name} goes {found} to {largest:g} in size, and squares of such numbers do not fit a float: {advice} some number"
+        )
+
+
+def check_sums(values: Floats, name: str, weight: float) -> None:
+    """Refuse finite numbers whose sum, over rows of so much weight, may not be."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > np.finfo(np.float64).max / max(4.0 * weight, 1.0):
+        raise ValueError(
+            f"{name} goes up to {largest:g} in size, and sums of such numbers do not fit a float: divide it by some number"
+        )
 
 
 def check_finite(values: Floats, name: str, advice: str) -> None:
@@ -146,6 +180,15 @@ def check_same_length(columns: dict[str, NDArray[Any]]) -> None:
         )
 
 
+def read_path(path: Any, name: str) -> Path:
+    """A path as people give it, as text or as an object; ``name`` is what an error calls it."""
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise TypeError(f"{name}={reprlib.repr(path)}: expected the path of a file, as text or as a pathlib.Path")
+    if "\0" in os.fsdecode(os.fspath(path)):
+        raise ValueError(f"{name}={reprlib.repr(path)} holds a null character, which no path may")
+    return Path(os.fsdecode(os.fspath(path)))
+
+
 def is_missing(value: Any) -> bool:
     """Whether one value is None, NaN or another library's missing value."""
     if value is None:
@@ -154,3 +197,11 @@ def is_missing(value: Any) -> bool:
         return bool(value != value)
     except (TypeError, ValueError):  # pandas.NA has no truth value, nor has an array, which is no missing value
         return type(value).__name__ == "NAType"
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn, pointing at the line outside the library that called it."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("upturn."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

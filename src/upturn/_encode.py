@@ -1,4 +1,4 @@
-"""The encoder of linear models: 0-1 coding of all levels, mean imputation, standardisation.
+"""The encoder of linear models: 0-1 coding of levels, mean imputation, standardisation.
 
 It reads a table once, in blocks of rows, for the columns' moments, and once more to write the encoded matrix, which is the only
 thing of its size that is made. Moments of parts can be merged, so parts may live elsewhere.
@@ -7,8 +7,8 @@ thing of its size that is made. Moments of parts can be merged, so parts may liv
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Floats, Ints
-from upturn._table import Schema
+from upturn._table import MOST_LEVELS, Schema, pool_levels, pooled
 from upturn.kernels.encoding import block_moments, encode_block
 
 BLOCK = 1 << 17  # numbers of the table in a block of rows: a megabyte, so that it is still in the cache when read again
@@ -51,7 +51,7 @@ class Moments:
         layout = ColumnLayout.plain(X.shape[1]) if layout is None else layout
         none = np.empty(0)
         merged: Moments | None = None
-        for rows, block in _blocks(X):
+        for rows, block in _blocks(X, layout):
             counts, out = none if weight is None else weight[rows], np.zeros((3, layout.width))
             total = block_moments(block, counts, layout.first, layout.n_levels, out)
             n, mean, squares = out
@@ -92,11 +92,15 @@ def _roots(squares: Floats, mean: Floats, block: Floats, weight: Floats, layout:
 
 @dataclass(frozen=True)
 class ColumnLayout:
-    """Where each column of a table goes: to the encoded columns from ``first`` on, one per level, or one of numbers (-1)."""
+    """Where each column of a table goes: to the encoded columns from ``first`` on, one per level, or one of numbers (-1).
+
+    ``pools`` has the places of the levels of columns that have too many of them; see :func:`pool_levels`.
+    """
 
     first: Ints
     n_levels: Ints
     width: int
+    pools: Mapping[int, Ints] = field(default_factory=dict)
 
     @classmethod
     def plain(cls, n_columns: int) -> ColumnLayout:
@@ -104,11 +108,22 @@ class ColumnLayout:
         return cls(np.arange(n_columns), np.full(n_columns, -1, np.int64), n_columns)
 
     @classmethod
-    def of(cls, schema: Schema) -> ColumnLayout:
+    def of(cls, schema: Schema, pools: Mapping[int, Ints] | None = None) -> ColumnLayout:
         """The layout of a table."""
-        n_levels = np.array([-1 if levels is None else len(levels) for levels in schema.levels], dtype=np.int64)
+        sizes = [-1 if levels is None else min(len(levels), MOST_LEVELS) for levels in schema.levels]
+        n_levels = np.array(sizes, dtype=np.int64)
         ends = np.cumsum(np.where(n_levels < 0, 1, n_levels))
-        return cls(np.concatenate(([0], ends[:-1])), n_levels, int(ends[-1]))
+        return cls(np.concatenate(([0], ends[:-1])), n_levels, int(ends[-1]), pools or {})
+
+    @classmethod
+    def fit(cls, X: NDArray[Any], schema: Schema, weight: Floats | None = None) -> ColumnLayout:
+        """The layout of a table whose levels may be too many."""
+        pools = {}
+        for j, levels in enumerate(schema.levels):
+            place = None if levels is None else pool_levels(X[:, j], len(levels), weight)
+            if place is not None:
+                pools[j] = place
+        return cls.of(schema, pools)
 
     @cached_property
     def source(self) -> Ints:
@@ -127,10 +142,15 @@ def row_blocks(n: int, width: int) -> Iterator[slice]:
     return (slice(start, start + length) for start in range(0, max(n, 1), length))
 
 
-def _blocks(X: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
-    """Blocks of rows as float64; only what is not float64 is copied."""
+def _blocks(X: NDArray[Any], layout: ColumnLayout) -> Iterator[tuple[slice, Floats]]:
+    """Blocks of rows as float64, levels by their places; only what is not float64, or has too many levels, is copied."""
     for rows in row_blocks(*X.shape):
-        yield rows, np.ascontiguousarray(X[rows], dtype=np.float64)
+        block = np.ascontiguousarray(X[rows], dtype=np.float64)
+        if layout.pools:
+            block = block.copy()
+            for j, place in layout.pools.items():
+                block[:, j] = pooled(block[:, j], place)
+        yield rows, block
 
 
 @dataclass(frozen=True)
@@ -138,7 +158,7 @@ class LinearEncoder:
     """Turns the matrix of a table into one a linear model can use.
 
     A numeric column stays one column, its missing values replaced by the mean seen at fit. A categorical column becomes
-    one 0-1 column per level, all zero where the value is missing. Then every column is centred by ``mean`` and divided
+    one 0-1 column per level, all zero where the value is missing; of more than 256 levels, the rarest share one. Then every column is centred by ``mean`` and divided
     by ``scale``; both are trivial when the encoder was made with ``standardize=False``.
 
     Attributes
@@ -161,7 +181,7 @@ class LinearEncoder:
         cls, X: NDArray[Any], schema: Schema, weight: Floats | None = None, *, standardize: bool = True
     ) -> LinearEncoder:
         """Learn the means and scales of a table's columns."""
-        layout = ColumnLayout.of(schema)
+        layout = ColumnLayout.fit(X, schema, weight)
         return cls.from_moments(Moments.of(X, weight, layout), layout, standardize=standardize)
 
     @classmethod
@@ -183,7 +203,7 @@ class LinearEncoder:
     def transform(self, X: NDArray[Any]) -> Floats:
         """The encoded matrix, C-contiguous."""
         encoded = np.empty((len(X), self.layout.width))
-        for rows, block in _blocks(X):
+        for rows, block in _blocks(X, self.layout):
             encode_block(block, self.layout.first, self.layout.n_levels, self._values, encoded[rows])
         return encoded
 
@@ -191,8 +211,16 @@ class LinearEncoder:
         """Names of the encoded columns, such as ``recency`` and ``channel=web``."""
         made = []
         for j, code in zip(self.layout.source, self.layout.level, strict=True):
-            levels = schema.levels[j]
-            made.append(schema.names[j] if levels is None else f"{schema.names[j]}={levels[code]}")
+            levels, place = schema.levels[j], self.layout.pools.get(j)
+            if levels is None:
+                made.append(schema.names[j])
+            elif place is None:
+                made.append(f"{schema.names[j]}={levels[code]}")
+            else:
+                rare = code == MOST_LEVELS - 1
+                made.append(
+                    f"{schema.names[j]}={'any rarer level' if rare else levels[int(place.tolist().index(code))]}"
+                )
         return made
 
     def by_column(self, values: Floats) -> Floats:
@@ -201,12 +229,14 @@ class LinearEncoder:
 
     def get_state(self) -> dict[str, Any]:
         """The encoder as arrays, for a saved model."""
-        return {name: getattr(self, name) for name in _NUMBERS}
+        pools = [[j, place] for j, place in self.layout.pools.items()]
+        return {"pools": pools, **{name: getattr(self, name) for name in _NUMBERS}}
 
     @classmethod
     def from_state(cls, state: dict[str, Any], schema: Schema) -> LinearEncoder:
         """Rebuild and check an encoder that was read from a file."""
-        layout, numbers = ColumnLayout.of(schema), [np.asarray(state[name]) for name in _NUMBERS]
+        layout = ColumnLayout.of(schema, _check_pools(state["pools"], schema))
+        numbers = [np.asarray(state[name]) for name in _NUMBERS]
         fill, mean, scale, spread = numbers
         if any(array.shape != (layout.width,) for array in numbers):
             raise ValueError("the encoder's arrays do not fit the columns")
@@ -215,3 +245,20 @@ class LinearEncoder:
         if (scale == 0).any() or (spread < 0).any():
             raise ValueError("the encoder divides by zero, or a spread is negative")
         return cls(layout, fill, mean, scale, spread)
+
+
+def _check_pools(pools: Any, schema: Schema) -> dict[int, Ints]:
+    """The places of levels that a file holds, one array for each column that has too many."""
+    many = {
+        j: len(levels) for j, levels in enumerate(schema.levels) if levels is not None and len(levels) > MOST_LEVELS
+    }
+    if not isinstance(pools, list) or [pair[0] for pair in pools] != list(many):
+        raise ValueError("the encoder does not say where the levels of its columns go")
+    for j, place in pools:
+        if not isinstance(place, np.ndarray) or place.dtype != np.int64 or place.shape != (many[j],):
+            raise ValueError("the places of a column's levels are not well formed")
+        if place.min() < 0 or place.max() >= MOST_LEVELS:
+            raise ValueError("the places of a column's levels are out of range")
+        if (np.bincount(place, minlength=MOST_LEVELS)[: MOST_LEVELS - 1] != 1).any():
+            raise ValueError("two levels of a column share a place that is not for the rare ones")
+    return dict(pools)

@@ -51,8 +51,8 @@ def is_flag(value: Any) -> bool:
 
 
 def is_whole(value: Any) -> bool:
-    """A whole number, and no flag."""
-    return isinstance(value, int | np.integer) and not is_flag(value)
+    """A whole number that fits 64 bits, and no flag."""
+    return isinstance(value, int | np.integer) and not is_flag(value) and -(2**63) <= int(value) < 2**63
 
 
 def is_number(value: Any) -> bool:
@@ -113,12 +113,13 @@ SEED = Rule(
     lambda value: (
         value is None
         or isinstance(value, np.random.RandomState | np.random.Generator)
-        or (is_whole(value) and value >= 0)
+        or (isinstance(value, int | np.integer) and not is_flag(value) and int(value) >= 0)
     ),
 )
+TEXT = Rule("text", lambda value: isinstance(value, str))
 LABEL = Rule(
     "None, or the label of the control arm: a number, a word, True or False",
-    lambda value: value is None or isinstance(value, bool | int | float | str | np.generic),
+    lambda value: value is None or isinstance(value, bool | int | float | str | np.bool_ | np.integer | np.floating),
 )
 INTERVAL = number(above=0, below=1).named("a confidence level between 0 and 1, such as 0.95")
 # What only the code that uses it can judge: another estimator, a splitter, a specification with a reader of its own.
@@ -129,7 +130,7 @@ def check(name: str, value: Any, rule: Rule) -> None:
     """Refuse a value that the rule does not accept."""
     try:
         good = rule.accepts(value)
-    except (TypeError, ValueError):  # an array has no truth
+    except Exception:  # an array has no truth, and other things raise what they like
         good = False
     if not good:
         raise ValueError(f"{name}={reprlib.repr(value)}: expected {rule.text}")

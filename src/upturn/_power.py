@@ -12,12 +12,13 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from upturn._arrays import Floats
+from upturn._columns import warn_user
 from upturn._parameters import INTERVAL, NONE, check, is_number, number, one_of, whole
 from upturn._results import Table
 from upturn._target import is_packed, read_target
 from upturn.metrics import SmallSampleWarning, compare, evaluate
 from upturn.metrics._compare import RankingWarning
-from upturn.metrics._estimate import reach_of, warn_user
+from upturn.metrics._estimate import reach_of
 
 __all__ = ["Power", "power"]
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Arms, Floats
+from upturn._columns import as_floats, to_numpy
 from upturn._target import Label, Target
 
 
@@ -88,7 +89,8 @@ def with_control(arms: Floats, what: str) -> Floats:
 
 def _numbers(values: Any) -> Floats:
     try:
-        return np.asarray(values, dtype=np.float64)
+        raw = to_numpy(values, "propensity")
+        return as_floats(np.atleast_1d(raw), "propensity").reshape(raw.shape)
     except (TypeError, ValueError):
         raise ValueError(
             f"propensity={reprlib.repr(values)} is not made of numbers: expected chances; without X nothing can be estimated, so "

@@ -107,6 +107,7 @@ class UpliftKFold(BaseCrossValidator):  # type: ignore[misc]
 
     def get_n_splits(self, X: Any = None, y: Any = None, treatment: Any = None, groups: Any = None) -> int:
         """Number of folds."""
+        check("n_splits", self.n_splits, whole(least=2))
         return self.n_splits
 
 
@@ -157,6 +158,7 @@ class RepeatedUpliftSplit(BaseCrossValidator):  # type: ignore[misc]
 
     def get_n_splits(self, X: Any = None, y: Any = None, treatment: Any = None, groups: Any = None) -> int:
         """Number of splits."""
+        check("n_repeats", self.n_repeats, whole(least=1))
         return self.n_repeats
 
 
@@ -201,9 +203,9 @@ def uplift_train_test_split(
     """
     target = _read_split(X, y, treatment, None)
     for array in arrays:
-        if _num_samples(array) != len(target.y):
+        if _rows_of(array, "one of the arrays") != len(target.y):
             raise ValueError(
-                f"one of the arrays has {_num_samples(array)} rows and y has {len(target.y)}: all must have as many"
+                f"one of the arrays has {_rows_of(array, 'one of the arrays')} rows and y has {len(target.y)}: all must have as many"
             )
     train, test = next(_shuffle_split(target, 1, test_size, stratify, random_state))
     parts = [X, y, *([] if is_packed(y) else [treatment]), *arrays]
@@ -227,7 +229,9 @@ def _shuffle_split(
     n = len(target)
     share = isinstance(test_size, float | np.floating) and 0 < test_size < 1
     if not share and not (is_whole(test_size) and 0 < test_size < n):
-        raise ValueError(f"test_size={test_size!r}: expected a share between 0 and 1, or a number of rows below {n}")
+        raise ValueError(
+            f"test_size={reprlib.repr(test_size)}: expected a share between 0 and 1, or a number of rows below {n}"
+        )
     n_test = math.ceil(test_size * n) if share else int(test_size)
     # A stratum of this many rows has at least one on each side.
     smallest = math.ceil(n / max(1, min(n_test, n - n_test)))
@@ -273,8 +277,11 @@ def folds_of(X: Any, target: Target, cv: Any, seed: np.uint64) -> list[Split]:
         return list(cv.split(X, target.y, target.arm))
     try:
         splits = cv.split(X, target.arm) if hasattr(cv, "split") and not isinstance(cv, str) else cv
-        return [(_row_numbers(train, len(target)), _row_numbers(test, len(target))) for train, test in splits]
-    except (TypeError, ValueError) as error:
+        folds = [(_row_numbers(train, len(target)), _row_numbers(test, len(target))) for train, test in splits]
+        if not folds:
+            raise ValueError("there is no split in it")
+        return folds
+    except Exception as error:  # of a splitter of any kind
         raise ValueError(
             f"cv={reprlib.repr(cv)}: expected a number of folds, a splitter such as UpliftKFold(5), or a list of (train, test) row "
             f"numbers ({error})"
@@ -297,6 +304,15 @@ def _read_split(X: Any, y: Any, treatment: Any, groups: Any) -> Target:
             "groups is not used here: rows are dealt one by one; use scikit-learn's GroupKFold to keep groups together"
         )
     target = read_target(y, treatment, any_control=True)
-    if X is not None and _num_samples(X) != len(target.y):
-        raise ValueError(f"X has {_num_samples(X)} rows and y has {len(target.y)}: they must describe the same rows")
+    if X is not None and _rows_of(X, "X") != len(target.y):
+        raise ValueError(f"X has {_rows_of(X, 'X')} rows and y has {len(target.y)}: they must describe the same rows")
     return target
+
+
+def _rows_of(part: Any, name: str) -> int:
+    try:
+        return int(_num_samples(part))
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} is a {type(part).__name__}, which has no rows: expected a table, an array or a list ({error})"
+        ) from None

@@ -17,11 +17,13 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._arrays import Bools, Floats
-from upturn._columns import as_number, is_missing
+from upturn._arrays import Bools, Floats, Ints
+from upturn._columns import as_number, is_missing, warn_user
 from upturn._target import Label, plain_label, sort_labels
 
 _ROWS = 2048  # written at a time
+MOST_LEVELS = 256  # told apart where each costs a column; of more, the rarest are taken together
+_IDENTIFIER = 50  # levels, below which a column is not suspected of naming rows
 _LEVEL = (bool, int, float, str, np.bool_, np.integer, np.floating)  # what a level of a categorical column may be
 
 
@@ -78,10 +80,11 @@ class Schema:
         return cls(tuple(names), named, tuple(None if level is None else tuple(level) for level in levels))
 
 
-def read_table(X: Any, *, float32: bool = False) -> tuple[Floats, Schema]:
+def read_table(X: Any, *, float32: bool = False, quiet: bool = False) -> tuple[Floats, Schema]:
     """Read a table for the first time, at fit.
 
-    With ``float32``, a table that fits float32 without loss stays or becomes that: a matrix of it is not copied.
+    With ``float32``, a table that fits float32 without loss stays or becomes that: a matrix of it is not copied. Columns of text
+    that look like identifiers are warned of, unless ``quiet``.
     """
     columns, names, named = _read_columns(X)
     if columns is None:
@@ -92,7 +95,27 @@ def read_table(X: Any, *, float32: bool = False) -> tuple[Floats, Schema]:
         _levels(column, name) if column.categorical else None for column, name in zip(columns, names, strict=True)
     )
     schema = Schema(names, named, levels)
-    return _encode_columns(columns, schema, float32), schema
+    matrix = _encode_columns(columns, schema, float32)
+    found = [] if quiet else find_identifiers(matrix, schema)
+    if found:
+        warn_user(
+            f"column(s) {_shorten(found)} hold text, and more than half of the rows have a value of their own: this looks like an "
+            "identifier, from which nothing can be learnt about others; leave it out",
+            UserWarning,
+        )
+    return matrix, schema
+
+
+def find_identifiers(matrix: Floats, schema: Schema) -> list[str]:
+    """Names of the categorical columns in which more than half of the rows have a value that no other row has."""
+    found = []
+    for j, levels in enumerate(schema.levels):
+        if levels is not None and len(levels) >= _IDENTIFIER and 2 * len(levels) > len(matrix):
+            codes = matrix[:, j][~np.isnan(matrix[:, j])].astype(np.int64)
+            alone = int((np.bincount(codes, minlength=len(levels)) == 1).sum())
+            if 2 * alone > len(matrix):
+                found.append(schema.names[j])
+    return found
 
 
 def conform_table(X: Any, schema: Schema, model: str, *, float32: bool = False) -> Floats:
@@ -121,7 +144,44 @@ def conform_table(X: Any, schema: Schema, model: str, *, float32: bool = False) 
     return _to_matrix(array, schema, float32)
 
 
+def pool_levels(column: NDArray[Any], n_levels: int, weight: Floats | None = None) -> Ints | None:
+    """The place of every level among those that are told apart; None where there are not too many of them.
+
+    The levels that have the most rows (or weight) keep a place of their own, in the order of their codes; the others share the
+    last. Outcomes play no part, so nothing about them is learnt here.
+    """
+    if n_levels <= MOST_LEVELS:
+        return None
+    known = ~np.isnan(column)
+    mass = np.bincount(column[known].astype(np.int64), None if weight is None else weight[known], n_levels)
+    frequent = np.sort(np.argsort(-mass, kind="stable")[: MOST_LEVELS - 1])
+    place = np.full(n_levels, MOST_LEVELS - 1, dtype=np.int64)
+    place[frequent] = np.arange(MOST_LEVELS - 1)
+    return place
+
+
+def pooled(column: NDArray[Any], place: Ints) -> NDArray[Any]:
+    """The column with the places of its levels in place of their codes; NaN stays."""
+    known = ~np.isnan(column)
+    found = np.full_like(column, np.nan)
+    found[known] = place[column[known].astype(np.int64)]
+    return found
+
+
+def few_levels(column: NDArray[Any], levels: Sequence[Label] | None) -> tuple[NDArray[Any], int | None]:
+    """A column with no more levels than can be told apart, and their number; a column of numbers as it is, and None."""
+    if levels is None:
+        return column, None
+    place = pool_levels(column, len(levels))
+    return (column, len(levels)) if place is None else (pooled(column, place), MOST_LEVELS)
+
+
 # --------------------------------------------------------------------------------------------- what X is
+
+
+def read_frame(X: Any) -> nw.DataFrame[Any] | None:
+    """A table with named columns, for who reads them himself; None for what has none."""
+    return _as_frame(X)
 
 
 def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
@@ -158,7 +218,12 @@ def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
 
 
 def _as_array(X: Any) -> NDArray[Any]:
-    array = np.asarray(X)
+    try:
+        array = np.asarray(X)
+    except Exception as error:  # rows of different lengths, or whatever an object raises when it is read
+        raise ValueError(
+            f"X could not be read as a table: expected rows of the same length ({type(X).__name__}: {error})"
+        ) from error
     if array.dtype.kind == "U" and isinstance(X, list | tuple):
         array = np.array(X, dtype=object)  # numpy turns numbers and NaN into text when they stand beside text
     if array.dtype.kind == "c":

@@ -18,25 +18,30 @@ from upturn._columns import (
     as_column,
     as_floats,
     check_finite,
+    check_magnitude,
     check_same_length,
     is_missing,
     read_outcome,
     read_weight,
     to_numpy,
 )
+from upturn._parameters import LABEL, check
 
 Label = bool | int | float | str
 Outcome = Literal["any", "binary"]
 
 _CONTROL_WORDS = {"control", "0", "0.0", "false"}
 _MOST_LABELS = 255  # arm codes are uint8
+_APART = 1e60  # how many times the weight of one arm another one may have, for squares of both to be numbers
+_ORDINARY = 30  # weights up to 2^30, and from 2^-30, are taken as they are
 
 
 @dataclass(frozen=True)
 class Target:
     """An experiment's outcome, arms and weights, encoded.
 
-    ``arm`` is 0 for control and 1 … K for ``arms[0]`` … ``arms[K - 1]``; a ``weight`` of None means 1 everywhere.
+    ``arm`` is 0 for control and 1 … K for ``arms[0]`` … ``arms[K - 1]``; a ``weight`` of None means 1 everywhere. A weight of 1
+    stands for ``unit`` of what the user gave.
     """
 
     y: Floats
@@ -44,6 +49,7 @@ class Target:
     weight: Floats | None
     control: Label
     arms: list[Label]
+    unit: float = 1.0
 
     def __len__(self) -> int:
         return len(self.y)
@@ -113,6 +119,7 @@ def pack(y: Any, treatment: Any, sample_weight: Any = None) -> NDArray[np.void]:
     if is_packed(y):
         raise ValueError("y is packed already: pass the plain outcome to pack, or use the packed y as it is")
     outcome, labels = read_outcome(y), read_labels(treatment)
+    _find_labels(labels)  # for its complaints
     columns = {"y": outcome, "treatment": labels}
     if sample_weight is not None:
         columns["weight"] = read_weight(sample_weight)
@@ -197,13 +204,54 @@ def read_target(
     return Target(values, arm, weight, control, arms)
 
 
+def read_measured(
+    y: Any, treatment: Any = None, sample_weight: Any = None, *, control: Label | None = None, known: Any = None
+) -> Target:
+    """An experiment that something is measured in: sums of weighted outcomes, and their squares, are numbers.
+
+    Outcomes whose squares are not are refused. Weights of absurd size change nothing but the unit of counts, so they are divided by
+    a power of two, which is exact; ordinary ones keep their bits.
+    """
+    return in_units(read_target(y, treatment, sample_weight, control=control, known=known))
+
+
+def in_units(target: Target) -> Target:
+    """The same experiment with weights of a size that can be squared and summed."""
+    check_magnitude(target.y, "y")
+    weight, unit = scale_weight(target.weight)
+    if weight is None:
+        return target
+    totals = np.bincount(target.arm, weights=weight, minlength=target.n_arms + 1)
+    few = int(totals.argmin())
+    if totals[few] < totals.max() / _APART:
+        raise ValueError(
+            f"sample_weight gives {target.name_of(few)} less than 1/{_APART:g} of the weight of another arm: such arms cannot be compared in floats"
+        )
+    return target if unit == 1.0 else replace(target, weight=weight, unit=unit)
+
+
+def scale_weight(weight: Floats | None) -> tuple[Floats | None, float]:
+    """Weights divided by a power of two where the largest lies outside 2^±30, and that power; as they are otherwise."""
+    if weight is None:
+        return None, 1.0
+    largest = float(weight.max())
+    if not largest or 2.0**-_ORDINARY <= largest <= 2.0**_ORDINARY:
+        return weight, 1.0
+    exponent = int(np.frexp(largest)[1]) - 1
+    return np.ldexp(weight, -exponent), float(np.ldexp(1.0, exponent))
+
+
 def read_score(score: Any, n: int, n_arms: int) -> Floats:
     """Check uplift scores and return them as a matrix with one column per treatment arm."""
-    values = as_floats(to_numpy(score, "score"), "score")
+    raw = to_numpy(score, "score")
+    shape = raw.shape
+    if not shape or raw.size == 0:
+        raise ValueError(f"score has shape {shape}: expected ({n},) or ({n}, {n_arms}), a number for every row")
+    values = as_floats(raw, "score")
     check_finite(values, "score", "every row needs a finite score; look at the model that made it")
     matrix = values[:, None] if values.ndim == 1 else values
     if matrix.ndim != 2:
-        raise ValueError(f"score has shape {values.shape}: expected ({n},) or ({n}, {n_arms})")
+        raise ValueError(f"score has shape {shape}: expected ({n},) or ({n}, {n_arms})")
     if matrix.shape[0] != n:
         raise ValueError(f"score has {matrix.shape[0]} rows and y has {n}: they must describe the same rows")
     if matrix.shape[1] != n_arms:
@@ -295,11 +343,16 @@ def plain_label(label: Any) -> Label:
     return value
 
 
+def _find_labels(raw: NDArray[Any]) -> tuple[list[Label], NDArray[np.uint8]]:
+    """Distinct labels as plain values and, per row, the position of its label among them."""
+    found, codes = _factorize(raw)
+    return [bool(label) if raw.dtype.kind == "b" else plain_label(label) for label in found], codes
+
+
 def _encode_arms(
     raw: NDArray[Any], control: Label | None, known: tuple[Label, Sequence[Label]] | None, any_control: bool
 ) -> tuple[NDArray[np.uint8], Label, list[Label]]:
-    found, codes = _factorize(raw)
-    labels = [bool(label) if raw.dtype.kind == "b" else plain_label(label) for label in found]
+    labels, codes = _find_labels(raw)
     if known is None:
         control = _find_control(labels, control, any_control)
         arms = sort_labels([label for label in labels if label != control])
@@ -318,6 +371,7 @@ def _encode_arms(
 
 
 def _find_control(labels: list[Label], control: Label | None, any_control: bool) -> Label:
+    check("control", control, LABEL)
     listed = ", ".join(repr(label) for label in sort_labels(labels))
     if control is not None:
         if control not in labels:

@@ -33,7 +33,7 @@ from upturn._experiment import Experiment
 from upturn._parameters import Rule, check_parameters
 from upturn._results import library_of
 from upturn._table import Schema, conform_table, read_table
-from upturn._target import Label, Outcome, Target, decode, read_target
+from upturn._target import Label, Outcome, Target, decode, read_measured, read_target
 from upturn.metrics._areas import mean_area
 
 Opinion = Literal["score", "vote"]  # what members of an ensemble are asked for
@@ -218,19 +218,22 @@ class UpliftEstimator(Gated):
         -------
         array of shape (n,), or (n, K) for K arms in the order of ``arms_``
         """
-        scores = finite(self._predict(self._encode(X)))
+        with np.errstate(all="ignore"):  # what overflows is refused in words
+            scores = finite(self._predict(self._encode(X)))
         return scores[:, 0] if len(self.arms_) == 1 else scores
 
     @available_if(_estimates_responses)  # type: ignore[untyped-decorator]
     def predict_response(self, X: Any) -> Floats:
         """Expected outcome under control and under every arm: an array of shape (n, 1 + K), control first."""
-        return finite(self._predict_response(self._encode(X)))
+        with np.errstate(all="ignore"):
+            return finite(self._predict_response(self._encode(X)))
 
     def recommend(self, X: Any) -> NDArray[Any]:
         """The label each row should get by the model's own rule; the control label where nothing helps."""
         self._refuse_without_zero()
         matrix = self._encode(X)
-        return decode([self.control_, *self.arms_], self._recommend(matrix))
+        with np.errstate(all="ignore"):
+            return decode([self.control_, *self.arms_], self._recommend(matrix))
 
     def _refuse_without_zero(self) -> None:
         if not self._score_has_zero:
@@ -247,11 +250,13 @@ class UpliftEstimator(Gated):
         """
         check_is_fitted(self)
         matrix, target = self._gate_experiment(X, y, treatment, sample_weight)
-        return mean_area(target, finite(self._predict(matrix)))
+        with np.errstate(all="ignore"):
+            scores = finite(self._predict(matrix))
+        return mean_area(target, scores)
 
     def _gate_experiment(self, X: Any, y: Any, treatment: Any, sample_weight: Any) -> tuple[Floats, Target]:
         """Gate an experiment that a fitted model is judged by."""
-        target = read_target(y, treatment, sample_weight, known=(self.control_, self.arms_))
+        target = read_measured(y, treatment, sample_weight, known=(self.control_, self.arms_))
         data = Experiment(self._encode(X), self._schema, target)
         return data.X, data.target
 

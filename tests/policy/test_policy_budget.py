@@ -435,7 +435,7 @@ def test_marginal_gain_is_measured_just_above_the_cut():
         ({"cost": {"b": 1}}, r"\[1\] missing; \['b'\] not an arm"),
         ({"cost": {0: 2, 1: 1}}, r"control 0 the cost 2"),
         ({"cost": [1.0, 2.0]}, r"cost has shape \(2,\), with 3 people and 1 treatment arm"),
-        ({"cost": "cheap"}, r"cost holds 'cheap' at row 0, which is not a number"),
+        ({"cost": "cheap"}, r"cost is 'cheap', of type str: expected numbers or labels"),
         ({"value": -2}, r"value holds 1 negative"),
         ({"value": [1.0, 2.0]}, r"value has shape \(2,\)"),
         ({"budget": -1}, r"budget=-1: expected a number of people, 0 or more"),

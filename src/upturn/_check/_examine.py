@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from upturn._arrays import Floats
-from upturn._balance import compared, flag_pvalue
+from upturn._balance import column_pvalues, flag_pvalue
 from upturn._check import _statistics as statistics
 from upturn._check._models import heterogeneity, tell_apart
 from upturn._check._report import ArmRow, CheckReport, FeatureRow, Finding, p_text
 from upturn._check._trial import Trial
+from upturn._columns import as_floats, check_magnitude, to_numpy
+from upturn._parameters import SEED, number
 from upturn._parameters import check as check_option
-from upturn._parameters import number
 from upturn._results import library_of
+from upturn._table import few_levels, find_identifiers
 from upturn._target import Label, Target
 
+_NEARLY = 0.95  # share of the rows, beyond which a column that misses as many is called nearly empty
 _FEWEST = 10  # outcomes an arm must have for the checks to mean anything
 
 
@@ -44,6 +48,9 @@ def check(
     - **missing features** and **missing outcomes**: are they missing equally often in every arm?
 
     An arm with fewer than ten outcomes gets a warning of its own (**rows**): no check could find anything wrong with it.
+
+    Columns that are empty, nearly so, or that look like identifiers are noted (**columns**); of more than 256 levels of a
+    column, the rarest are compared together.
 
     Two more inform: the **effect** of each arm with a 95% interval (Welch), and whether **heterogeneity**, effects
     that differ between people in a way the features can tell, is seen, and how large it would have to be.
@@ -90,6 +97,7 @@ def check(
     ('balance', 'classifier')
     """
     check_option("alpha", alpha, number(above=0, below=1).named("a probability, such as 0.05"))
+    check_option("random_state", random_state, SEED)
     trial = Trial.read(X, y, treatment, sample_weight, control, random_state)
     limit = alpha / 5
     features = _feature_rows(trial)
@@ -100,7 +108,7 @@ def check(
         _missing_features(features, limit),
         _missing_outcomes(trial, limit),
     ]
-    findings = [*_rows(trial), *findings]
+    findings = [*_rows(trial), *findings, *_columns(trial, features)]
     findings.append(heterogeneity(trial, sound=all(finding.status != "warning" for finding in findings)))
     order = sorted(features, key=lambda row: -abs(row.difference))
     data = trial.data
@@ -125,6 +133,24 @@ def _rows(trial: Trial) -> list[Finding]:
         "leave the arm out."
     )
     return [Finding("rows", "warning", None, None, seen, advice)]
+
+
+def _columns(trial: Trial, features: list[FeatureRow]) -> list[Finding]:
+    """A note where columns say nothing, or name rows; nothing otherwise."""
+    empty = [row.feature for row in features if row.missing == 1]
+    sparse = [row.feature for row in features if _NEARLY < row.missing < 1]
+    names = find_identifiers(trial.data.X, trial.data.schema)
+    seen = [
+        f"{what}: {', '.join(found[:5])}{', …' if len(found) > 5 else ''}"
+        for what, found in (("empty", empty), ("nearly empty", sparse), ("like an identifier", names))
+        if found
+    ]
+    if not seen:
+        return []
+    advice = "Leave such columns out: models can learn nothing from them"
+    if names:
+        advice += "; text that is another in nearly every row names people and does not describe them"
+    return [Finding("columns", "note", None, None, "; ".join(seen), f"{advice}.")]
 
 
 def _arm_rows(trial: Trial) -> tuple[ArmRow, ...]:
@@ -159,11 +185,14 @@ def _intended(target: Target, expected: Mapping[Label, float] | Sequence[float] 
     if isinstance(expected, Mapping):
         if set(expected) != set(labels):
             raise ValueError(f"expected names the arms {list(expected)}, but the treatment has {labels}")
-        shares = np.array([expected[label] for label in labels], dtype=np.float64)
-    else:
-        shares = np.asarray(expected, dtype=np.float64)
-    if shares.shape != (len(counts),) or not (shares > 0).all() or not np.isfinite(shares).all():
-        raise ValueError(f"expected is {expected!r}; there should be one positive share for each of the arms {labels}")
+        expected = [expected[label] for label in labels]
+    raw = to_numpy(expected, "expected")
+    shares = as_floats(np.atleast_1d(raw), "expected")
+    if raw.shape != (len(counts),) or not (shares > 0).all() or not np.isfinite(shares).all():
+        raise ValueError(
+            f"expected is {reprlib.repr(expected)}; there should be one positive share for each of the arms {labels}"
+        )
+    check_magnitude(shares, "expected")
     normal: Floats = shares / shares.sum()
     return normal
 
@@ -203,7 +232,7 @@ def _arm_sizes(target: Target, expected: Mapping[Label, float] | Sequence[float]
 def _feature_rows(trial: Trial) -> list[FeatureRow]:
     data, weights, pairs, rows = trial.data, trial.weights, trial.pairs, []
     for j, name in enumerate(data.schema.names):
-        column, levels = data.X[:, j], data.schema.levels[j]
+        column, n_levels = few_levels(data.X[:, j], data.schema.levels[j])
         gone = np.isnan(column)
         difference, pvalue, comparisons, gone_pvalue = 0.0, 1.0, 0, 1.0
         for _, members, treated in pairs:
@@ -211,14 +240,22 @@ def _feature_rows(trial: Trial) -> list[FeatureRow]:
             arm = treated[~gone[members]]
             if gone.any():
                 gone_pvalue = min(gone_pvalue, flag_pvalue(gone[members], treated))
-            for values, p in compared(column[known], levels, arm):
-                comparisons += 1
-                pvalue = min(pvalue, p)
-                size = statistics.standardised_difference(values, arm, weights[known]) if len(values) else 0.0
-                difference = size if abs(size) > abs(difference) else difference
+            pvalues = column_pvalues(column[known], n_levels, arm)
+            comparisons += len(pvalues)
+            pvalue = min([pvalue, *pvalues])
+            if n_levels is None:
+                sizes = [statistics.standardised_difference(column[known], arm, weights[known])] if len(known) else []
+            else:
+                codes = column[known].astype(np.int64)
+                sizes = statistics.level_differences(codes, n_levels, arm, weights[known])[1 if n_levels == 2 else 0 :]
+            difference = max([difference, *sizes], key=abs)
         rows.append(
             FeatureRow(
-                name, difference, min(1.0, pvalue * comparisons), float(gone.mean()), min(1.0, gone_pvalue * len(pairs))
+                name,
+                difference,
+                min(1.0, pvalue * max(comparisons, 1)),
+                float(gone.mean()),
+                min(1.0, gone_pvalue * len(pairs)),
             )
         )
     return rows

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from upturn._arrays import Bools, Floats
@@ -10,6 +12,7 @@ from upturn._check._report import Finding, p_text
 from upturn._check._trial import Pair, Trial
 from upturn._encode import LinearEncoder
 from upturn._experiment import Experiment
+from upturn._nuisance._levels import code_levels, number_levels
 
 MOST_ROWS = 100_000  # of an arm and control that the models see
 LEAST_ROWS = 50  # in every arm; with fewer no model is fitted
@@ -54,17 +57,19 @@ def _area(data: Experiment, pair: Pair, fit: Bools) -> tuple[float, float]:
     known = np.flatnonzero(~np.isnan(data.X[rows[fit]]).all(axis=0))  # the model cannot take a column without values
     if not len(known):
         return 0.5, 1.0
-    levels = [data.schema.levels[j] for j in known]
+    features, categorical = data.X[np.ix_(rows, known)], np.array([data.schema.levels[j] is not None for j in known])
+    codes = number_levels(features[fit], replace(data.schema, levels=tuple(data.schema.levels[j] for j in known)))
+    features = code_levels(features, codes)
     model = HistGradientBoostingClassifier(
         max_iter=20,
         learning_rate=0.2,
         max_leaf_nodes=8,
         early_stopping=False,
-        categorical_features=np.array([level is not None and len(level) <= 255 for level in levels]),
+        categorical_features=categorical,
         random_state=0,
     )
-    model.fit(data.X[np.ix_(rows[fit], known)], treated[fit])
-    score = model.decision_function(data.X[np.ix_(rows[~fit], known)])
+    model.fit(features[fit], treated[fit])
+    score = model.decision_function(features[~fit])
     return statistics.auc_test(score, treated[~fit])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +32,24 @@ def standardised_difference(values: Floats, treated: Bools, weight: Floats) -> f
         mean = float(w @ values[group] / w.sum())
         means.append(mean)
         variances.append(float(w @ (values[group] - mean) ** 2 / w.sum()))
+    return _in_deviations(means, variances)
+
+
+def level_differences(codes: Ints, n_levels: int, treated: Bools, weight: Floats) -> list[float]:
+    """The standardised difference of every level of a column, each taken as 0 and 1, from one pass."""
+    totals = [float(weight[group].sum()) for group in (~treated, treated)]
+    if min(totals) <= 0:
+        return [0.0] * n_levels
+    shares = [
+        np.bincount(codes[group], weight[group], n_levels) / total
+        for group, total in zip((~treated, treated), totals, strict=True)
+    ]
+    pairs = zip(*(share.tolist() for share in shares), strict=True)
+    return [_in_deviations([a, b], [a * (1 - a), b * (1 - b)]) for a, b in pairs]
+
+
+def _in_deviations(means: Sequence[float], variances: Sequence[float]) -> float:
+    """The difference of two means in standard deviations, averaged over the groups."""
     spread = float(np.sqrt((variances[0] + variances[1]) / 2))
     gap = means[1] - means[0]
     if spread <= 1e-12 * max(abs(means[0]), abs(means[1]), 1e-300):
@@ -50,6 +69,11 @@ class Effect:
 
 def mean_difference(y: Floats, treated: Bools, weight: Floats, interval: float = 0.95) -> Effect:
     """Return the difference of (weighted) means with Welch's interval."""
+    largest = float(np.abs(y).max(initial=0.0))
+    if largest and not 1e-70 < largest < 1e70:  # fourth powers do not fit a float: in other units, a power of two
+        unit = float(np.ldexp(1.0, int(np.frexp(largest)[1])))
+        found = mean_difference(y / unit, treated, weight, interval)
+        return Effect(found.value * unit, found.se * unit, found.low * unit, found.high * unit)
     value, square, parts = 0.0, 0.0, []
     for group, sign in ((treated, 1.0), (~treated, -1.0)):
         w, v = weight[group], y[group]

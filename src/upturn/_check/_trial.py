@@ -13,7 +13,7 @@ from upturn._columns import read_outcome
 from upturn._experiment import Experiment
 from upturn._seeds import make_seed
 from upturn._table import read_table
-from upturn._target import Label, is_packed, read_target, unpack
+from upturn._target import Label, is_packed, read_measured, unpack
 from upturn.kernels.hashing import HALVES, words
 
 
@@ -47,8 +47,8 @@ class Trial:
         observed = ~np.isnan(outcome)
         if not observed.any():
             raise ValueError("y is missing in every row: there is no outcome to judge an experiment by")
-        target = read_target(np.where(observed, outcome, 0.0), treatment, sample_weight, control=control)
-        matrix, schema = read_table(X)
+        target = read_measured(np.where(observed, outcome, 0.0), treatment, sample_weight, control=control)
+        matrix, schema = read_table(X, quiet=True)
         return cls(Experiment(matrix, schema, target), observed, make_seed(random_state))
 
     @cached_property

@@ -116,8 +116,17 @@ def _train(
     model = kind(categorical_features=schema.categorical, early_stopping=False, random_state=seed, **settings)
     # One thread: with several, the last bits of large fits depend on their number.
     with _threads().limit(limits=1, user_api="openmp"):
-        model.fit(code_levels(X, codes), y, sample_weight=weight)
+        model.fit(_without_gaps(code_levels(X, codes)), y, sample_weight=weight)
     return WholeModel(model, codes)
+
+
+def _without_gaps(features: Floats) -> Floats:
+    """The features with a constant in columns that are empty in these rows: scikit-learn bins no column without values.
+
+    No tree can split a constant, so it makes no difference what a later row has there.
+    """
+    empty = np.isnan(features).all(axis=0)
+    return np.where(empty, 0.0, features) if empty.any() else features
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Indices
+from upturn._columns import warn_user
 from upturn._parameters import INTERVAL, SEED, check, one_of, whole
 from upturn._results import library_of
 from upturn._splitters import RepeatedUpliftSplit, take_rows
@@ -19,7 +20,7 @@ from upturn._subgroups._multiple import Interaction, equality, holm, sidak
 from upturn._subgroups._result import OVERALL, Subgroups
 from upturn._subgroups._scales import NEED_TWO_VALUES, SCALES, Comparison, nnt_words
 from upturn._target import Target, decode, read_target
-from upturn.metrics._estimate import SmallSampleWarning, warn_user
+from upturn.metrics._estimate import SmallSampleWarning
 
 _FEW = 10  # rows of an arm in a group, below which there is a warning
 _TITLES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -88,8 +89,12 @@ def paper_benchmarks(names: Iterable[str] | None = None) -> Iterator[UpliftData]
     veteran 137 0.057
     burn 154 0.038
     """
+    if not (names is None or (isinstance(names, Iterable) and not isinstance(names, str | bytes))):
+        raise TypeError(
+            f"names={reprlib.repr(names)}: expected a list of rows of the table, such as {list(PAPER_ROWS[:2])}"
+        )
     wanted = PAPER_ROWS if names is None else tuple(names)
-    unknown = [name for name in wanted if name not in _AREAS]
+    unknown = [name for name in wanted if not isinstance(name, str) or name not in _AREAS]
     if unknown:
         raise ValueError(f"paper_benchmarks has no rows {unknown}; the table has {list(PAPER_ROWS)}.")
     return _read(wanted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import reprlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,6 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from upturn._arrays import Bools, Ints
+from upturn._columns import as_column, as_floats, check_finite, check_same_length, to_numpy
+from upturn._parameters import check, is_number, number, one_of
+from upturn._table import read_frame, read_table
 
 __all__ = ["AttributeSplit", "split_by_attribute", "survival_to_uplift"]
 
@@ -56,24 +60,16 @@ def survival_to_uplift(time: ArrayLike, event: ArrayLike | None = None, threshol
     >>> survival_to_uplift([3.0, 8.0, 5.0, 1.0], event=[1, 0, 1, 1]).tolist()
     [0, 1, 1, 0]
     """
-    times = np.asarray(time, dtype=np.float64)
-    if times.ndim != 1:
-        raise ValueError(f"time has {times.ndim} dimensions; expected one time per row.")
-    if times.size == 0:
-        raise ValueError("time is empty: there is no median, and nobody to judge.")
-    if not np.isfinite(times).all():
-        raise ValueError(f"time holds {int((~np.isfinite(times)).sum())} missing or infinite values; drop those rows.")
+    times = as_floats(as_column(to_numpy(time, "time"), "time"), "time")
+    check_finite(times, "time", "drop those rows")
     if event is not None:
-        events = np.asarray(event)
-        if events.shape != times.shape:
-            raise ValueError(f"event has shape {events.shape}, time has {times.shape}; they describe the same rows.")
+        events = as_floats(as_column(to_numpy(event, "event"), "event"), "event")
+        check_same_length({"time": times, "event": events})
         if not np.isin(events, (0, 1)).all():
             raise ValueError("event must be 1 where the event was seen and 0 where the time is censored.")
-    if isinstance(threshold, str):
-        if threshold != "median":
-            raise ValueError(f"threshold is {threshold!r}; expected 'median' or a time.")
-        threshold = float(np.median(times))
-    return (times >= threshold).astype(np.int64)
+    check("threshold", threshold, one_of("median") | number().named("a time"))
+    cut = float(np.median(times)) if isinstance(threshold, str) else threshold
+    return (times >= cut).astype(np.int64)
 
 
 class AttributeSplit(NamedTuple):
@@ -96,13 +92,27 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 
 def _meets(column: nw.Series[Any], sign: str, value: Any) -> Bools:
     """Return where the condition holds; a missing value meets ``!=`` and nothing else."""
-    if sign != "in" and sign not in _OPERATORS:
+    if not isinstance(sign, str) or (sign != "in" and sign not in _OPERATORS):
         raise ValueError(f"{sign!r} is no comparison; expected one of {[*_OPERATORS, 'in']}.")
+    wanted = value if sign == "in" and isinstance(value, list | tuple | set | frozenset | range) else [value]
+    if (sign == "in" and wanted is not value) or not all(_is_cell(one) for one in wanted):
+        several = "a list of numbers or words" if sign == "in" else "a number or a word"
+        raise ValueError(f"{column.name} {sign} {reprlib.repr(value)}: expected {several} to compare the column with")
     known = ~_missing(column)
     values = np.asarray(column.to_numpy())[known]
     met = np.full(len(known), sign == "!=")
-    met[known] = np.isin(values, list(value)) if sign == "in" else _OPERATORS[sign](values, value)
+    try:
+        met[known] = np.isin(values, list(wanted)) if sign == "in" else _OPERATORS[sign](values, value)
+    except TypeError:
+        raise ValueError(
+            f"{column.name} {sign} {value!r}: the column holds {column.dtype} values, which cannot be compared with that"
+        ) from None
     return met
+
+
+def _is_cell(value: Any) -> bool:
+    """Whether a cell of a table may hold a value, missing ones left aside."""
+    return isinstance(value, str | bool | np.bool_) or is_number(value)
 
 
 def _missing(column: nw.Series[Any]) -> Bools:
@@ -173,9 +183,19 @@ def split_by_attribute(X: Any, condition: tuple[str, str, Any], threshold: float
     >>> split.treatment.tolist(), list(split.X.columns), sorted(split.removed)
     ([1, 0, 1, 0], ['age'], ['height', 'sex'])
     """
-    frame = nw.from_native(X, eager_only=True)
+    check("threshold", threshold, number(least=0))
+    frame = read_frame(X)
+    if frame is None:
+        raise TypeError(
+            f"X is a {type(X).__name__}: the condition names a column, so X must have names; make it a pandas, polars or pyarrow table"
+        )
+    read_table(X, quiet=True)  # for its complaints about what the columns hold
+    if not isinstance(condition, list | tuple) or len(condition) != 3:
+        raise ValueError(
+            f"condition={condition!r}: expected a column, a comparison and a value, as in ('age', '>', 60)"
+        )
     column, sign, value = condition
-    if column not in frame.columns:
+    if not isinstance(column, str) or column not in frame.columns:
         raise ValueError(f"the condition names the column {column!r}, but X has {list(frame.columns)}.")
     treated = _meets(frame[column], sign, value)
     if treated.all() or not treated.any():

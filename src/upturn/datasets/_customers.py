@@ -128,6 +128,7 @@ def simulate_customers(
         edges,
         whole(least=1, most=most).named(f"1 to {most}: {nodes} nodes have at most {_MOST_PARENTS} parents each"),
     )
+    check("network_seed", network_seed, whole(least=0))
     network, hidden = _random_network(np.random.default_rng([20, network_seed]), nodes, edges)
     rng = generator(random_state)
     values = network.sample(rng, n)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from upturn._columns import read_path as read_folder
 from upturn._parameters import check, one_of
 from upturn.datasets._data import UpliftData
 from upturn.datasets._files import FILES
@@ -162,7 +163,7 @@ def load_x5(folder: str | Path | None = None) -> UpliftData:
     ):
         path = None
         if folder is not None:
-            base = Path(folder) / Path(FILES[file].name).name
+            base = read_folder(folder, "folder") / Path(FILES[file].name).name
             path = base if base.is_file() else base.with_suffix("")
         parts[file] = _published(file, "load_x5", path, needed)
     rows = parts["x5_train"].merge(parts["x5_clients"], on="client_id", how="left", validate="one_to_one")

@@ -151,6 +151,7 @@ def simulate_feature_selection(
     counts = {"uplift": n_uplift, "class": n_class, "irrelevant": n_irrelevant}
     for name, count in counts.items():
         check(f"n_{name}", count, whole(least=0))
+    check("strength", strength, number(least=-1e100, most=1e100))
     p = sum(counts.values())
     check("n_uplift + n_class + n_irrelevant", p, whole(least=1))
     rng = generator(random_state)

@@ -145,8 +145,9 @@ def simulate_zhao_50d(
         n_features,
         whole(least=arms).named(f"at least {arms}: each of the arms needs a feature of its own"),
     )
-    check("effect_size", effect_size, number())
-    check("noise", noise, number(least=0) | NONE)
+    check("effect_size", effect_size, number(least=-1e100, most=1e100))
+    check("noise", noise, number(least=0, most=1e100) | NONE)
+    check("model_seed", model_seed, whole(least=0))
     rng = generator(random_state)
     X = rng.uniform(0, 10, (n, n_features))
     arm = equal_arms(rng, n, arms)

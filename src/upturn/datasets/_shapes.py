@@ -113,7 +113,7 @@ def simulate_biased(
     """
     check("n", n, whole(least=1))
     check("n_features", n_features, whole(least=4))
-    check("bias", bias, number())
+    check("bias", bias, number(least=-1e100, most=1e100))
     check("outcome", outcome, one_of("binary", "real"))
     rng = generator(random_state)
     X = rng.standard_normal((n, n_features))

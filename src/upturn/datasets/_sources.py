@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from upturn import _columns
+
 __all__ = ["DataNotFoundError", "Source", "cache_folder", "pandas", "read"]
 
 
@@ -172,6 +174,7 @@ def need_columns(table: Any, columns: tuple[str, ...], loader: str, source: Sour
 
 def read_path(path: str | Path, loader: str, **options: Any) -> Any:
     """Return a table the user points at."""
-    if not Path(path).is_file():
+    file = _columns.read_path(path, "path")
+    if not file.is_file():
         raise DataNotFoundError(f"{loader}: there is no file {path}.")
-    return _read_csv(pandas(loader), Path(path), loader, options)
+    return _read_csv(pandas(loader), file, loader, options)

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from upturn._arrays import Bools, Floats
-from upturn._columns import as_column, as_floats, check_finite, check_same_length, to_numpy
+from upturn._columns import as_column, as_floats, check_finite, check_same_length, to_numpy, warn_user
 from upturn._parameters import check, number, one_of
 from upturn._target import read_target
 
@@ -185,7 +185,7 @@ def _check_follow_up(times: Floats, events: Bools, horizon: float, name: str) ->
         )
     watched = float(np.mean(times >= horizon))
     if lost.any() and watched < _FEW:
-        from upturn.metrics._estimate import SmallSampleWarning, warn_user  # loads the kernels, which data do without
+        from upturn.metrics._estimate import SmallSampleWarning  # loads the kernels, which data do without
 
         warn_user(
             f"of {name}, {watched:.1%} are still under observation at horizon={horizon:g} ({int((times >= horizon).sum()):,} of "

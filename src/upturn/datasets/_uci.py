@@ -124,12 +124,12 @@ def load_uci_split(name: str, target: str | None = None) -> UpliftData:
     >>> sorted(data.details["removed"])                    # doctest: +SKIP
     ['age', 'menopause']
     """
-    split = UCI_SPLITS.get(_OTHER_NAMES.get(name, name))
+    split = UCI_SPLITS.get(_OTHER_NAMES.get(name, name)) if isinstance(name, str) else None
     if split is None:
         raise ValueError(f"load_uci_split got {name!r}; expected one of {list(UCI_SPLITS)}.")
     outcomes = (split.target, *split.outcomes)
     chosen = split.target if target is None else target
-    if chosen not in outcomes:
+    if not isinstance(chosen, str) or chosen not in outcomes:
         raise ValueError(f"load_uci_split got target={target!r}; {name} has {list(outcomes)}.")
     loader = f"load_uci_split({name!r})"
     rows = table(split.file, loader, (split.condition[0], *outcomes), missing=("", "?"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from upturn._arrays import Floats, Ints
 from upturn._experiment import Experiment
 from upturn._parallel import run_parallel
-from upturn._parameters import JOBS, LABEL, VERBOSE, check, one_of
+from upturn._parameters import JOBS, LABEL, VERBOSE, check, is_whole, one_of
 from upturn._results import Table, like_input
 from upturn._target import Label
 from upturn.base import Gated
@@ -275,11 +276,11 @@ def _fit_column(data: Experiment, cells: Cells, search: str, j: int) -> Partitio
 
 
 def _position(feature: str | int, names: tuple[str, ...]) -> int:
-    if feature in names:
+    if isinstance(feature, str) and feature in names:
         return names.index(feature)
-    if isinstance(feature, int) and not isinstance(feature, bool) and 0 <= feature < len(names):
-        return feature
+    if is_whole(feature) and 0 <= int(feature) < len(names):
+        return int(feature)
     raise ValueError(
-        f"there is no feature {feature!r}: expected a position from 0 to {len(names) - 1} or one of "
+        f"there is no feature {reprlib.repr(feature)}: expected a position from 0 to {len(names) - 1} or one of "
         f"{', '.join(map(repr, names[:10]))}{', …' if len(names) > 10 else ''}"
     )

@@ -176,8 +176,8 @@ def lift_area(
     1.5
     """
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
-    values, scores, weight = read_group(y, score, sample_weight)
-    judged = judge_one_group(values, scores, weight)
+    values, scores, weight, unit = read_group(y, score, sample_weight)
+    judged = judge_one_group(values, scores, weight, unit)
     return estimate(LIFTS, judged, Strata.one(values, weight), replicates)
 
 

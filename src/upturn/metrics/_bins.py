@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Floats
+from upturn._columns import check_sums
 from upturn._parameters import check, whole
 from upturn._results import Table, library_of
 from upturn._target import Target
@@ -73,6 +74,7 @@ def calibration_table(
     check("n_bins", n_bins, whole(least=1))
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
     target, scores = read_ranked(y, score, treatment, sample_weight, control)
+    check_sums(scores, "score", float(target.totals.sum()))  # whose means are taken
     columns = bin_columns(target, scores, n_bins, replicates, {"predicted": scores})
     return bin_table(columns, target.labels, interval, library_of(score, y, treatment))
 
@@ -88,8 +90,8 @@ def bin_columns(
     columns: dict[str, Any] = {
         "arm": np.repeat(np.arange(1, target.n_arms + 1), n_bins),
         "bin": np.tile(np.arange(1, n_bins + 1), target.n_arms),
-        "treated": sums[:, W1],
-        "control": sums[:, W0],
+        "treated": sums[:, W1] * target.unit,
+        "control": sums[:, W0] * target.unit,
         "rate_treated": ratio_or_nan(sums[:, S1], sums[:, W1]),
         "rate_control": ratio_or_nan(sums[:, S0], sums[:, W0]),
     }

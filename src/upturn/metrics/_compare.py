@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -10,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Floats
+from upturn._columns import warn_user
 from upturn._results import NOT_AVAILABLE, Table, library_of
-from upturn._target import Target, read_score, read_target
-from upturn.metrics._estimate import Estimate, reach_of, warn_user
+from upturn._target import Target, read_measured, read_score
+from upturn.metrics._estimate import Estimate, reach_of
 from upturn.metrics._metric import Definition, Metric
 from upturn.metrics._ranked import judge
 from upturn.metrics._registry import check_options, find_metric
@@ -42,7 +44,7 @@ class Asked:
         pair = isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[1], Mapping)
         if not (isinstance(item, str) or pair):
             raise ValueError(
-                f"metric {item!r}: expected a name, or a name and its options as ('uplift_at', {{'k': 0.1}})"
+                f"metric {reprlib.repr(item)}: expected a name, or a name and its options as ('uplift_at', {{'k': 0.1}})"
             )
         name, options = (item, {}) if isinstance(item, str) else item
         metric: Metric = find_metric(name, measures="predict")
@@ -269,10 +271,10 @@ def compare(
     >>> bool(table["low"][0] > 0)
     True
     """
+    _check_scores(scores)
     if len(scores) < 2:
         raise ValueError(f"scores holds {len(scores)} model(s): a comparison needs at least two, as {{'a': …, 'b': …}}")
-    if baseline is not None and baseline not in scores:
-        raise ValueError(f"baseline={baseline!r} is not among the models {list(scores)!r}")
+    check_baseline(baseline, scores)
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
     found = _judge_all(y, scores, treatment, [metric], sample_weight, control, replicates)
     models, order = list(scores), found.best_first()
@@ -333,14 +335,11 @@ def _judge_all(
     replicates: Replicates | None,
 ) -> _Found:
     """Every metric of every model on the same rows and the same replicates."""
-    if not isinstance(scores, Mapping) or not scores:
-        raise ValueError(
-            "scores must be a mapping from model names to scores with at least one model, as {'forest': …}"
-        )
-    if not metrics or isinstance(metrics, str):
-        raise ValueError(f"metrics={metrics!r}: expected a list of names, such as ['auuc', 'qini']")
+    _check_scores(scores)
+    if not isinstance(metrics, list | tuple) or not metrics:
+        raise ValueError(f"metrics={reprlib.repr(metrics)}: expected a list of names, such as ['auuc', 'qini']")
     asked = [Asked.read(item) for item in metrics]
-    target = read_target(y, treatment, sample_weight, control=control)
+    target = read_measured(y, treatment, sample_weight, control=control)
     statistics = [one.statistic(target) for one in asked]
     models = []
     for model, score in scores.items():
@@ -353,6 +352,21 @@ def _judge_all(
         warn_if_undefined(statistic, *column)
     samples = [] if replicates is None else replicate(statistics, models, Strata.of_arms(target), replicates)
     return _Found(target, asked, values, samples, replicates)
+
+
+def _check_scores(scores: Any) -> None:
+    if not isinstance(scores, Mapping) or not scores:
+        raise ValueError(
+            f"scores is {reprlib.repr(scores)}: expected a mapping from model names to scores with at least one model, as {{'forest': …}}"
+        )
+
+
+def check_baseline(baseline: Any, models: Mapping[str, Any]) -> None:
+    """Refuse a baseline that is none of the models."""
+    if baseline is not None and not any(
+        baseline is name or (isinstance(baseline, str) and baseline == name) for name in models
+    ):
+        raise ValueError(f"baseline={reprlib.repr(baseline)} is not among the models {list(models)!r}")
 
 
 def _warn_if_tied(models: list[str], best: int, second: int, found: _Found) -> None:
@@ -368,7 +382,8 @@ def _warn_if_tied(models: list[str], best: int, second: int, found: _Found) -> N
         advice = "they rank these rows alike"
     else:
         needed = n * (reach_of(difference.interval) * difference.se / difference) ** 2
-        advice = f"if the difference is real, about {_round(needed):,} rows like these would show it"
+        rows = f"about {_round(needed):,} rows" if needed < 1e15 else "more rows than there are people"
+        advice = f"if the difference is real, {rows} like these would show it"
     warn_user(
         f"the sample is too small to rank {models[best]!r} and {models[second]!r} by {found.asked[0].name}: {n:,} rows give a difference of "
         f"{float(difference):.3g} with a {difference.interval:.0%} interval from {difference.low:.3g} to {difference.high:.3g}; {advice}",

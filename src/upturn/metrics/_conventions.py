@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from upturn._parameters import NONE, check, one_of
 from upturn._target import Target
 
 Convention = Literal["sklift", "causalml", "criteo", "grf", "libuplift"]
@@ -32,16 +34,19 @@ LIBRARIES: dict[str, Library] = {
 
 def check_ranking(ranking: Ranking | None) -> None:
     """Refuse a ranking there is not."""
-    if ranking not in ("separate", "joint", None):
-        raise ValueError(f"ranking={ranking!r}: expected 'separate' (each arm ranked by itself) or 'joint'")
+    check(
+        "ranking",
+        ranking,
+        one_of("separate", "joint").named("'separate' (each arm ranked by itself) or 'joint'") | NONE,
+    )
 
 
 def check_convention(convention: str | None, known: Sequence[str | None], metric: str) -> None:
     """Refuse a convention a metric does not have."""
-    if convention not in known:
+    if not (convention is None or isinstance(convention, str)) or convention not in known:
         names = ", ".join(repr(name) for name in known if name)
         has = f"{metric} is there as upturn's own (None) and as in {names}" if names else f"{metric} has none but None"
-        raise ValueError(f"convention={convention!r}: {has}")
+        raise ValueError(f"convention={reprlib.repr(convention)}: {has}")
 
 
 def check_target(convention: str | None, target: Target) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Floats
-from upturn._parameters import INTERVAL, NONE, check
+from upturn._columns import as_column, as_floats, check_finite, to_numpy
+from upturn._parameters import INTERVAL, NONE, check, is_flag, is_whole, whole
 from upturn._results import library_of, new_frame
 from upturn.kernels.ranking import S0, S1, W0, W1, separate_curve
 from upturn.metrics._conventions import Convention, Ranking, check_convention, check_ranking, check_target
@@ -56,8 +58,9 @@ class Curve:
         return iter((self.x, self.y))
 
     def __call__(self, x: Any) -> Floats:
-        """The curve's height at any share."""
-        return np.asarray(np.interp(x, self.x, self.y))
+        """The curve's height at any share, or at each of several."""
+        shares = to_numpy(x, "x")
+        return np.asarray(np.interp(as_floats(np.atleast_1d(shares), "x").reshape(shares.shape), self.x, self.y))
 
     def __repr__(self) -> str:
         band = "" if self.interval is None else f", {self.interval:.0%} band"
@@ -195,10 +198,10 @@ def lift_curve(
     array([0., 1., 2., 2., 2.])
     """
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
-    values, scores, weight = read_group(y, score, sample_weight)
-    ranked = rank_one_group(values, scores, weight)
+    values, scores, weight, unit = read_group(y, score, sample_weight)
+    ranked = rank_one_group(values, scores, weight, unit)
     table = ranked.table
-    curve = Curve(table[:, W1] / table[-1, W1], table[:, S1].copy(), library=library_of(score, y))
+    curve = Curve(table[:, W1] / table[-1, W1], table[:, S1] * unit, library=library_of(score, y))
     if replicates is None:
         return curve
     statistic = Statistic(_lift_heights, shares=GRID, sized=True)
@@ -230,10 +233,12 @@ def average_curves(curves: Sequence[Curve], grid: Any = 101, *, interval: float 
     >>> average_curves([one, two], grid=5).y
     array([0.  , 0.25, 0.5 , 0.25, 0.  ])
     """
-    if not curves:
-        raise ValueError("there is no curve to average: expected at least one")
+    if not isinstance(curves, list | tuple) or not curves or not all(isinstance(curve, Curve) for curve in curves):
+        raise ValueError(
+            f"there is no curve to average in curves={reprlib.repr(curves)}: expected a list of at least one Curve"
+        )
     check("interval", interval, INTERVAL | NONE)
-    x = np.linspace(0, 1, grid) if isinstance(grid, int) else np.asarray(grid, dtype=np.float64)
+    x = _read_grid(grid)
     heights = np.array([curve(x) for curve in curves])
     mean = heights.mean(axis=0)
     ends = [curve.random for curve in curves if curve.random is not None]
@@ -245,6 +250,16 @@ def average_curves(curves: Sequence[Curve], grid: Any = 101, *, interval: float 
         raise ValueError("a band needs at least two curves")
     reach = reach_of(interval) * heights.std(axis=0, ddof=1)
     return replace(average, low=mean - reach, high=mean + reach, interval=interval)
+
+
+def _read_grid(grid: Any) -> Floats:
+    """Points to average at: a number of them, or the points."""
+    if is_whole(grid) or is_flag(grid):
+        check("grid", grid, whole(least=2))
+        return np.linspace(0, 1, grid)
+    points = as_floats(as_column(to_numpy(grid, "grid"), "grid"), "grid")
+    check_finite(points, "grid", "expected points from 0 to 1")
+    return points
 
 
 def curve_of(ranked: Ranked, ranking: Ranking, convention: Convention | None = None) -> Curve:

@@ -9,7 +9,7 @@ import numpy as np
 from upturn._arrays import Floats
 from upturn._propensity import read_propensity
 from upturn._results import library_of
-from upturn._target import Target, read_target
+from upturn._target import Target, read_measured
 from upturn.kernels.ranking import S1, W1
 from upturn.metrics._curves import GRID, Curve, with_band
 from upturn.metrics._estimate import metric
@@ -71,7 +71,7 @@ def effect_scores(
     >>> effect_scores([1, 0, 0, 0], [1, 0, 1, 0])
     array([ 1.5,  0.5, -0.5,  0.5])
     """
-    target = read_target(y, treatment, sample_weight, control=control)
+    target = read_measured(y, treatment, sample_weight, control=control)
     effects = dr_effects(target, propensity, response)
     return effects[:, 0] if target.n_arms == 1 else effects
 

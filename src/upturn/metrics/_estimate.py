@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable
 from typing import Any, Protocol, cast, overload
 
@@ -20,6 +18,14 @@ class SmallSampleWarning(UserWarning):
 def reach_of(interval: float) -> float:
     """Standard errors from the middle of an interval of some confidence level to its end."""
     return float(ndtri(0.5 + interval / 2))
+
+
+def _deviation(samples: Floats) -> float:
+    """Their standard deviation; of numbers whose squares do not fit a float, taken in other units."""
+    unit = float(np.abs(samples).max())
+    if unit == 0 or 1e-140 < unit < 1e140:
+        return float(np.std(samples, ddof=1))
+    return float(np.std(samples / unit, ddof=1)) * unit
 
 
 class Estimate(float):
@@ -50,7 +56,7 @@ class Estimate(float):
         """Make one from the value on the data itself and its replicates."""
         self = super().__new__(cls, value)
         defined = samples[np.isfinite(samples)]
-        self.se = float(np.std(defined, ddof=1)) if np.isfinite(value) and len(defined) > 1 else float("nan")
+        self.se = _deviation(defined) if np.isfinite(value) and len(defined) > 1 else float("nan")
         z = reach_of(interval)
         self.low, self.high = value - z * self.se, value + z * self.se
         self.interval, self.samples = interval, samples
@@ -90,11 +96,3 @@ class MetricFunction(Protocol):
 def metric(function: Callable[..., float]) -> MetricFunction:
     """Tell type checkers that ``interval=`` turns the float into an Estimate; the function itself is left as it is."""
     return cast(MetricFunction, function)
-
-
-def warn_user(message: str, category: type[Warning]) -> None:
-    """Warn, pointing at the line outside the library that called it."""
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("upturn."):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)

@@ -7,12 +7,21 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Floats, Indices
-from upturn._columns import check_same_length, is_missing, read_outcome, read_weight
-from upturn._target import Target, is_packed, read_labels, read_score
+from upturn._columns import (
+    as_floats,
+    check_finite,
+    check_magnitude,
+    check_same_length,
+    is_missing,
+    read_outcome,
+    read_weight,
+    to_numpy,
+)
+from upturn._target import Target, is_packed, read_labels, read_score, scale_weight
 
 
-def read_group(y: Any, score: Any, sample_weight: Any) -> tuple[Floats, Floats, Floats | None]:
-    """Outcome, score and weight of one group."""
+def read_group(y: Any, score: Any, sample_weight: Any) -> tuple[Floats, Floats, Floats | None, float]:
+    """Outcome, score and weight of one group, and what a weight of 1 stands for; see :func:`upturn._target.read_measured`."""
     if is_packed(y):
         raise ValueError(
             "y is a packed target and this judges one group: pass the outcomes of the rows of one arm, as y[treatment == arm]"
@@ -23,7 +32,8 @@ def read_group(y: Any, score: Any, sample_weight: Any) -> tuple[Floats, Floats, 
         check_same_length({"y": values, "sample_weight": weight})
         if not weight.any():
             raise ValueError("sample_weight is 0 for every row: some weight must be positive")
-    return values, read_score(score, len(values), 1)[:, 0], weight
+    check_magnitude(values, "y")
+    return values, read_score(score, len(values), 1)[:, 0], *scale_weight(weight)
 
 
 def read_recommended(recommended: Any, target: Target) -> Indices:
@@ -54,13 +64,13 @@ def read_recommended(recommended: Any, target: Target) -> Indices:
 
 def read_response(response: Any, target: Target) -> Floats:
     """Expected outcomes of every row under every arm, (n, 1 + K) with control first."""
-    values = np.asarray(response, dtype=np.float64)
-    expected = (len(target.y), target.n_arms + 1)
-    if values.shape != expected:
+    raw, expected = to_numpy(response, "response"), (len(target.y), target.n_arms + 1)
+    if raw.shape != expected:
         raise ValueError(
-            f"response has shape {values.shape}: expected {expected}, the outcome expected of every row under control and "
+            f"response has shape {raw.shape}: expected {expected}, the outcome expected of every row under control and "
             "under each arm, as model.predict_response(X) gives it"
         )
-    if not np.isfinite(values).all():
-        raise ValueError("response holds NaN or infinite values: every expected outcome must be finite")
+    values = as_floats(raw, "response")
+    check_finite(values, "response", "every expected outcome must be finite")
+    check_magnitude(values, "response")
     return values

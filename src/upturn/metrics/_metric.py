@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Floats
-from upturn._target import Target, read_target
+from upturn._parameters import Rule, check
+from upturn._target import Target, read_measured
 from upturn.metrics._conventions import LIBRARIES, check_convention, check_target
 from upturn.metrics._ranked import arm_shares, judge, judge_one_group, read_ranked
 from upturn.metrics._replicates import Replicates
@@ -107,8 +108,7 @@ class Metric:
             if value is None:
                 continue
             values = list(dict.fromkeys(d.chosen_by[name] for d in self.definitions if name in d.chosen_by))
-            if value not in values:
-                raise ValueError(f"{name}={value!r}: expected {' or '.join(map(repr, values))}")
+            check(name, value, _among(values))
             having = [definition for definition in mine if definition.chosen_by.get(name, values[0]) == value]
             if not having:
                 others = [d for d in self.definitions if d.chosen_by.get(name) == value]
@@ -147,6 +147,12 @@ class Metric:
         return value if replicates is None else replicates.estimate(value, np.asarray(samples))
 
 
+def _among(values: Sequence[Any]) -> Rule:
+    """One of a few words; or True or False, where those are the values, and not 1 or 0."""
+    text = " or ".join(map(repr, values))
+    return Rule(text, lambda value: isinstance(value, type(values[0]) | np.bool_) and value in values)
+
+
 def only_own_effects(convention: str | None) -> None:
     """Refuse propensities and responses where another library's definition has no place for them."""
     if convention not in (None, "grf"):
@@ -181,7 +187,7 @@ class PolicyMetric:
         replicates: Replicates | None = None,
     ) -> float:
         """The number, with its interval where there are replicates."""
-        target = read_target(y, treatment, sample_weight, control=control)
+        target = read_measured(y, treatment, sample_weight, control=control)
         values = self.values(target, recommended, **options)
         mean = float(np.average(values, weights=target.weight))
         if replicates is None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Bools, Floats
-from upturn._target import Target, read_score, read_target
+from upturn._target import Target, read_measured, read_score
 from upturn.kernels.ranking import arrange, running_sums, sum_columns
 from upturn.kernels.sorting import argsort_descending
 
@@ -23,7 +23,8 @@ class Ranked:
     """Rows of control and one arm that have weight, from the highest score to the lowest.
 
     ``order`` holds row numbers of the whole experiment, ``side`` is 0 in control and 1 in the arm, ``weight`` is empty
-    for unweighted data, and ``last`` marks the last row of every tie. ``strata`` are the two arm codes behind the sides.
+    for unweighted data, and ``last`` marks the last row of every tie. ``strata`` are the two arm codes behind the sides, and a weight of 1 stands
+    for ``unit`` of what was given.
     """
 
     order: NDArray[np.uint32]
@@ -32,6 +33,7 @@ class Ranked:
     side: NDArray[np.uint8]
     weight: Floats
     strata: tuple[int, int] = (0, 1)
+    unit: float = 1.0
 
     @property
     def columns(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -57,12 +59,12 @@ def rank(target: Target, score: Floats, code: int) -> Ranked:
     """Sort the rows of control and arm ``code`` by a score given for all rows."""
     side = (target.arm == code).view(np.uint8)
     rows = None if target.n_arms == 1 else target.pair(code).astype(np.uint32)
-    return _ranked(target.y, score, side, target.weight, rows, (0, code))
+    return _ranked(target.y, score, side, target.weight, rows, (0, code), target.unit)
 
 
-def rank_one_group(y: Floats, score: Floats, weight: Floats | None) -> Ranked:
+def rank_one_group(y: Floats, score: Floats, weight: Floats | None, unit: float = 1.0) -> Ranked:
     """Sort all rows as one arm without control: the values of one group, or effect scores."""
-    return _ranked(y, score, np.ones(len(y), np.uint8), weight, None, (0, 0))
+    return _ranked(y, score, np.ones(len(y), np.uint8), weight, None, (0, 0), unit)
 
 
 def _ranked(
@@ -72,6 +74,7 @@ def _ranked(
     weight: Floats | None,
     rows: NDArray[np.uint32] | None,
     strata: tuple[int, int],
+    unit: float,
 ) -> Ranked:
     heavy = NONE if weight is None else weight
     if not heavy.all():
@@ -85,7 +88,7 @@ def _ranked(
     n = len(order)
     y_sorted, side_sorted, weight_sorted = np.empty(n), np.empty(n, np.uint8), np.empty(n if len(heavy) else 0)
     arrange(order, y, side, heavy, y_sorted, side_sorted, weight_sorted)
-    return Ranked(order, last, y_sorted, side_sorted, weight_sorted, strata)
+    return Ranked(order, last, y_sorted, side_sorted, weight_sorted, strata, unit)
 
 
 @dataclass(frozen=True)
@@ -101,14 +104,14 @@ def judge(target: Target, scores: Floats) -> Judged:
     return Judged([rank(target, scores[:, k], k + 1) for k in range(target.n_arms)], arm_shares(target))
 
 
-def judge_one_group(values: Floats, score: Floats, weight: Floats | None) -> Judged:
+def judge_one_group(values: Floats, score: Floats, weight: Floats | None, unit: float = 1.0) -> Judged:
     """One ranking of one group."""
-    return Judged([rank_one_group(values, score, weight)], np.ones(1))
+    return Judged([rank_one_group(values, score, weight, unit)], np.ones(1))
 
 
 def read_ranked(y: Any, score: Any, treatment: Any, sample_weight: Any, control: Any) -> tuple[Target, Floats]:
     """Gate the arguments every ranking metric shares; the scores come as a matrix with one column per arm."""
-    target = read_target(y, treatment, sample_weight, control=control)
+    target = read_measured(y, treatment, sample_weight, control=control)
     return target, read_score(score, len(target.y), target.n_arms)
 
 
@@ -116,7 +119,7 @@ def read_one_arm(
     y: Any, score: Any, treatment: Any, sample_weight: Any, control: Any, instead: str
 ) -> tuple[Target, Floats]:
     """The same for curves and tables, which compare one arm with control."""
-    target = read_target(y, treatment, sample_weight, control=control)
+    target = read_measured(y, treatment, sample_weight, control=control)
     if target.n_arms > 1:
         raise ValueError(
             f"this compares one arm with control, and treatment holds {target.n_arms} arms {target.arms!r}: keep the rows of "

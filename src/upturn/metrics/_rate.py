@@ -178,6 +178,6 @@ def rate(
     """
     found = find_metric(metric, from_effects=True)
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
-    values, scores, weight = read_group(effect, score, sample_weight)
+    values, scores, weight, _ = read_group(effect, score, sample_weight)
     judged = judge_one_group(values, scores, weight)
     return estimate(found.definitions[0].statistic, judged, Strata.one(values, weight), replicates)

@@ -77,7 +77,7 @@ def qini_curve(
             curve = person_by_person(population, height, table[:, W0] > 0, head_of_rates=False)
     elif convention == "libuplift":
         x, u = curve_of(ranked, "separate")
-        curve = Curve(x, u * table[-1, W1])
+        curve = Curve(x, u * table[-1, W1] * ranked.unit)
     else:
         share = population / population[-1]
         curve = Curve(share, deviations(table, table[-1]) + share * rates(table[-1]))

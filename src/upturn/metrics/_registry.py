@@ -7,6 +7,7 @@ library whose number it can reproduce. Of every metric larger is better.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -214,8 +215,8 @@ def find_metric(name: Any, *, measures: str | None = None, from_effects: bool = 
         for key, metric in METRICS.items()
         if measures in (None, metric.measures) and (not from_effects or metric.from_effects)
     ]
-    if name not in known:
-        raise ValueError(f"metric={name!r}: expected one of {', '.join(known)}")
+    if not isinstance(name, str) or name not in known:
+        raise ValueError(f"metric={reprlib.repr(name)}: expected one of {', '.join(known)}")
     return METRICS[name]
 
 

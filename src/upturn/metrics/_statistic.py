@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Bools, Floats
+from upturn._columns import warn_user
 from upturn._target import Target
 from upturn.kernels.resampling import BOOTSTRAP, HALF
 from upturn.kernels.walking import thin, walk
-from upturn.metrics._estimate import SmallSampleWarning, warn_user
+from upturn.metrics._estimate import SmallSampleWarning
 from upturn.metrics._ranked import Judged, Ranked
 from upturn.metrics._replicates import Replicates
 from upturn.metrics._strata import FEW_ROWS, Strata
@@ -66,9 +67,11 @@ class Statistic:
     undefined: str = ""
     top: str = ""
 
-    def end(self, sums: Floats, totals: Floats, whole: Floats) -> Floats:
-        """The number, or one per replicate; ``whole`` are the totals of the data."""
-        return self.finish(sums, totals, whole) if self.sized else self.finish(sums, totals)
+    def end(self, sums: Floats, totals: Floats, ranked: Ranked) -> Floats:
+        """The number, or one per replicate, of a ranking; counts are in the weights that were given."""
+        if self.sized:
+            return self.finish(sums, totals, ranked.totals) * ranked.unit
+        return self.finish(sums, totals)
 
 
 class _Plan:
@@ -117,7 +120,7 @@ def measure(statistics: Sequence[Statistic], judged: Judged) -> list[Floats]:
     for ranked, share in zip(judged.rankings, judged.shares, strict=True):
         sums, tops = plan.gather(ranked, ranked.totals[None, :], ranked.last)
         for j, statistic in enumerate(statistics):
-            values[j] = values[j] + share * statistic.end(sums[j][0], tops[0], ranked.totals)
+            values[j] = values[j] + share * statistic.end(sums[j][0], tops[0], ranked)
     return [np.asarray(value) for value in values]
 
 
@@ -154,7 +157,7 @@ def replicate(
                 for k, (ranked, share) in enumerate(zip(model.rankings, model.shares, strict=True)):
                     sums = np.concatenate([found[m][k][0][c] for found in blocks])
                     tops = np.concatenate([found[m][k][1] for found in blocks])
-                    total = total + share * statistics[j].end(sums, tops, ranked.totals)
+                    total = total + share * statistics[j].end(sums, tops, ranked)
                 result[m][j] = np.asarray(total)
     return result
 

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Arms, Floats, Ints
+from upturn._columns import warn_user
 from upturn._target import Target
 from upturn.kernels.resampling import assign_units, draw_replicates
-from upturn.metrics._estimate import SmallSampleWarning, warn_user
+from upturn.metrics._estimate import SmallSampleWarning
 
 FEW_ROWS = 10  # rows of an arm, below which an interval comes with a warning
 _MOST_ROWS = 1 << 16  # rows of a stratum that are drawn one by one

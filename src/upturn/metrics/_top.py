@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from upturn._arrays import Floats
+from upturn._parameters import check, number
 from upturn._target import Target
 from upturn.kernels.ranking import S0, S1, W0, W1
 from upturn.metrics._formulas import rates_or_nan, ratio
@@ -33,7 +34,9 @@ def whole_rows_of_everybody(target: Target, k: float) -> Statistic:
 
 def _separate(target: Target, k: float, whole_rows: bool) -> Statistic:
     _check_arms(target, k, whole_rows)
-    sizes = target.totals if target.n_arms == 1 else np.zeros(2)  # of several arms only shares are asked for
+    sizes = (
+        target.totals * target.unit if target.n_arms == 1 else np.zeros(2)
+    )  # of several arms only shares are asked for
     shares, place = np.unique([_share(k, float(size), whole_rows) for size in sizes], return_inverse=True)
 
     def finish(sums: Floats, totals: Floats) -> Floats:
@@ -47,7 +50,7 @@ def _joint(target: Target, k: float, whole_rows: bool) -> Statistic:
     _check_arms(target, k, whole_rows)
     return Statistic(
         lambda sums, totals: rates_or_nan(sums)[..., 0],
-        shares=np.array([_share(k, float(target.totals.sum()), whole_rows)]),
+        shares=np.array([_share(k, float(target.totals.sum()) * target.unit, whole_rows)]),
         undefined=f"the best-scored k={k!r} of everybody are all of one arm; take a larger k, or ranking='separate'",
         top=f"the top k={k!r}",
     )
@@ -59,8 +62,7 @@ def _check_arms(target: Target, k: float, whole_rows: bool) -> None:
 
 
 def _share(k: float, size: float, whole_rows: bool) -> float:
-    if isinstance(k, bool) or not isinstance(k, int | float | np.number):
-        raise ValueError(f"k={k!r}: expected a share such as 0.3, or a number of rows as an int")
+    check("k", k, number().named("a share such as 0.3, or a number of rows as an int"))
     if isinstance(k, int | np.integer):
         if not 1 <= k <= size:
             raise ValueError(

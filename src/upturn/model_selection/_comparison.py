@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import reprlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,12 +12,15 @@ from scipy.special import stdtr
 from sklearn.base import clone
 
 from upturn._arrays import Floats
+from upturn._columns import as_column, as_floats, check_finite, to_numpy
 from upturn._parallel import run_parallel
+from upturn._parameters import JOBS, SEED, VERBOSE, Rule, check
 from upturn._results import library_of
 from upturn._seeds import make_seed
 from upturn._splitters import RepeatedUpliftSplit, folds_of, take_rows
 from upturn._target import decode, pack, read_target
 from upturn.metrics import Curve, Table, average_curves, uplift_curve
+from upturn.metrics._compare import check_baseline
 from upturn.model_selection._journal import Journal
 from upturn.model_selection._scorers import UpliftScorer, check_arms, control_of, uplift_scorer
 
@@ -49,9 +53,8 @@ def signed_rank_test(differences: Any) -> float:
     >>> signed_rank_test(range(1, 11)) == 2 / 2**10
     True
     """
-    values = np.asarray(differences, dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise ValueError("differences hold NaN or infinite values: leave those folds out")
+    values = as_floats(as_column(to_numpy(differences, "differences"), "differences"), "differences")
+    check_finite(values, "differences", "leave those folds out")
     values = values[values != 0]
     if len(values) == 0:
         return 1.0
@@ -227,11 +230,24 @@ def compare_models(
     >>> compare_models(models, X, y, treatment, random_state=0)["plain"].shape
     (10,)
     """
-    if not models:
+    if isinstance(models, Mapping) and not models:
         raise ValueError("models is empty: expected a mapping from names to estimators, as {'forest': UpliftForest()}")
+    if not isinstance(models, Mapping) or not all(hasattr(model, "fit") for model in models.values()):
+        raise ValueError(
+            f"models={reprlib.repr(models)}: expected a mapping from names to estimators, as {{'forest': UpliftForest()}}"
+        )
+    check_baseline(baseline, models)
+    check("verbose", verbose, VERBOSE)
+    check("n_jobs", n_jobs, JOBS)
+    check("random_state", random_state, SEED)
+    check(
+        "metric",
+        metric,
+        Rule("the name of a metric, such as 'auuc', or a scorer", lambda m: isinstance(m, str) or callable(m)),
+    )
+    if isinstance(metric, type):
+        raise ValueError(f"metric={metric!r} is a class: expected the name of a metric, such as 'auuc', or a scorer")
     baseline = next(iter(models)) if baseline is None else baseline
-    if baseline not in models:
-        raise ValueError(f"baseline={baseline!r} is not among the models {list(models)!r}")
     target = read_target(y, treatment, sample_weight, any_control=True)
     packed = pack(target.y, decode(target.labels, target.arm), target.weight) if treatment is not None else y
     if treatment is None and sample_weight is not None:

@@ -7,11 +7,11 @@ import json
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from upturn._columns import read_path
 from upturn._table import read_table
 from upturn._target import Target
 from upturn.model_selection._scorers import UpliftScorer
@@ -21,18 +21,21 @@ class Journal:
     """Results in a file, one JSON line each, found again by what made them."""
 
     def __init__(self, path: str | os.PathLike[str] | None, X: Any, target: Target, scorer: Any) -> None:
-        self._path = None if path is None else Path(path)
+        self._path = None if path is None else read_path(path, "resume")
         self._lock, self._known = threading.Lock(), dict[str, Any]()
         if self._path is None:
             return
+        if self._path.is_dir() or not self._path.absolute().parent.is_dir():
+            raise ValueError(f"resume={str(path)!r} cannot be written: expected a file in a folder that is there")
         self._data = _hash(_table_digest(X), fingerprint([target.y, target.arm, target.weight, target.labels, scorer]))
         if self._path.exists():
-            for line in self._path.read_text(encoding="utf-8").splitlines():
+            for line in self._path.read_text(encoding="utf-8", errors="replace").splitlines():
                 try:
                     entry = json.loads(line)
-                    self._known[entry["key"]] = entry["found"]
-                except (ValueError, KeyError, TypeError):
-                    continue  # a line cut short by the interruption
+                    if isinstance(entry["found"], dict) and isinstance(entry["found"]["score"], float):
+                        self._known[entry["key"]] = entry["found"]
+                except (ValueError, KeyError, TypeError, RecursionError):
+                    continue  # a line cut short by the interruption, or not one of ours
 
     def _key(self, name: str, model: Any, train: Sequence[int], test: Sequence[int]) -> str:
         rows = fingerprint([np.asarray(train), np.asarray(test)])
@@ -61,7 +64,7 @@ class Journal:
 
 def _table_digest(X: Any) -> str:
     try:
-        matrix, schema = read_table(X)
+        matrix, schema = read_table(X, quiet=True)
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any, ClassVar
 
 from sklearn.utils._metadata_requests import _MetadataRequester
@@ -27,6 +28,10 @@ class UpliftScorer(_MetadataRequester):  # type: ignore[misc]
         control = self.options.get("control", control_of(estimator))
         options = {name: value for name, value in self.options.items() if name != "control"}
         metric = find_metric(self.metric)
+        if metric.measures == "predict" and not hasattr(estimator, "predict"):
+            raise TypeError(
+                f"estimator={reprlib.repr(estimator)} has no predict: expected a fitted model, such as UpliftForest()"
+            )
         said = estimator.predict(X) if metric.measures == "predict" else recommended_by(estimator, X)
         return float(metric.number(y, said, treatment, sample_weight, control, options))
 

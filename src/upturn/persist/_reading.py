@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import reprlib
 import zipfile
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import upturn
+from upturn._columns import read_path
 from upturn._parameters import JOBS, check, check_parameters
 from upturn.persist import _foreign
 from upturn.persist._format import DTYPES, FORMAT, LARGEST_MANIFEST, MEMBER, REGISTRY, ModelFileError, check_sizes
@@ -26,6 +28,15 @@ _HEADER = re.compile(
     rb"'shape': \(((?:\d{1,18},? ?){0,4})\), \} *\n",
     re.DOTALL,
 )
+
+
+def _read_trusted(trusted: Any) -> tuple[str, ...]:
+    types = (trusted,) if isinstance(trusted, str) else tuple(trusted) if isinstance(trusted, Iterable) else (None,)
+    if not all(isinstance(name, str) for name in types):
+        raise TypeError(
+            f"trusted={reprlib.repr(trusted)}: expected a list of names of types, as an error of load gives them"
+        )
+    return types
 
 
 def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = (), n_jobs: int | None = None) -> Any:
@@ -51,7 +62,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = (), n_jobs: i
         If the file is damaged, hostile, of an unknown class, or written by a newer format.
     """
     check("n_jobs", n_jobs, JOBS)
-    name, types = os.fspath(path), (trusted,) if isinstance(trusted, str) else tuple(trusted)
+    name, types = str(read_path(path, "path")), _read_trusted(trusted)
     with open(name, "rb") as file:  # a file that is not there, or may not be read, is the system's own error
         try:
             with zipfile.ZipFile(file) as archive:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import upturn
+from upturn._columns import read_path
 from upturn._parameters import check_parameters
 from upturn.persist._foreign import import_skops
 from upturn.persist._format import DTYPES, FORMAT, REGISTRY
@@ -33,9 +34,11 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     tree = writer.encode(model)
     manifest = {"format": FORMAT, "upturn": upturn.__version__, "model": tree, "members": writer.digests()}
     members = {"manifest.json": json.dumps(manifest, allow_nan=False).encode(), **writer.members}
-    path = Path(path).resolve()  # through a link, the file it points to is replaced
+    path = read_path(path, "path").resolve()  # through a link, the file it points to is replaced
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot save to {path}: there is no folder {path.parent}; make it first")
+    if path.is_dir():
+        raise IsADirectoryError(f"cannot save to {path}, which is a directory: give the name of a file in it")
     _sweep(path)
     # Made with the permissions of any new file, to which the system applies the umask, or with those of the file it replaces.
     mode = path.stat().st_mode & 0o777 if path.exists() else None

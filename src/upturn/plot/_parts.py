@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from upturn._parameters import INTERVAL, NONE, check
 from upturn.metrics._estimate import reach_of
 from upturn.plot._style import COLOURS, MARKERS, STYLES, legend, new_axes, tidy
 
@@ -39,6 +40,7 @@ def parts(model: Any, feature: str | int, *, interval: float | None = 0.95, ax: 
     >>> umodl = UMODLDiscretizer().fit(data.X, data.y, data.treatment)
     >>> ax = plot.parts(umodl, 0)  # doctest: +SKIP
     """
+    check("interval", interval, INTERVAL | NONE)
     fitted = getattr(model, "discretizer_", model)  # a selector has one inside
     if not hasattr(fitted, "partition_of"):
         raise TypeError(f"plot.parts got {type(model).__name__}: expected a fitted UMODLDiscretizer or UMODLSelector")

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from upturn._parameters import Rule, check, whole
 from upturn._results import Table
-from upturn.plot._style import COLOURS, GREY, STYLES, legend, new_axes, tidy
+from upturn.plot._style import COLOURS, GREY, MOST_BARS, STYLES, legend, new_axes, tidy
 from upturn.policy import GainCurve, Overlap
 
 
@@ -29,6 +30,10 @@ def overlap(found: Overlap, *, arm: int = 1, n_bins: int = 30, ax: Any = None) -
     -------
     matplotlib axes
     """
+    check("found", found, Rule("an Overlap, as policy.overlap makes it", lambda given: isinstance(given, Overlap)))
+    last = len(found.labels) - 1
+    check("arm", arm, whole(least=0, most=last).named(f"the number of an arm, from 0 (control) to {last}"))
+    check("n_bins", n_bins, whole(least=1, most=MOST_BARS))
     ax = new_axes(ax)
     edges = np.linspace(0, 1, n_bins + 1)
     for code, label in enumerate(found.labels):
@@ -65,6 +70,15 @@ def calibration(table: Table, *, ax: Any = None) -> Any:
     -------
     matplotlib axes
     """
+    needed = {"arm", "predicted", "observed"}
+    check(
+        "table",
+        table,
+        Rule(
+            "a Table, as metrics.calibration_table makes it",
+            lambda given: isinstance(given, Table) and needed <= set(given.columns),
+        ),
+    )
     ax = new_axes(ax)
     arms = list(dict.fromkeys(table["arm"].tolist()))
     for k, arm in enumerate(arms):
@@ -101,6 +115,9 @@ def gain(curve: GainCurve, *, ax: Any = None) -> Any:
     -------
     matplotlib axes
     """
+    check(
+        "curve", curve, Rule("a GainCurve, as policy.gain_curve makes it", lambda given: isinstance(given, GainCurve))
+    )
     ax = new_axes(ax)
     money = curve.profit is not None
     height = curve.gain if curve.profit is None else curve.profit

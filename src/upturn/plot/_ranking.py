@@ -9,15 +9,23 @@ from typing import Any
 import numpy as np
 
 from upturn import metrics
-from upturn._target import read_score, read_target
+from upturn._columns import check_magnitude
+from upturn._parameters import NONE, TEXT, Rule, check, number, one_of, whole
+from upturn._target import read_labels, read_measured, read_score
 from upturn.metrics import Curve
-from upturn.plot._style import COLOURS, GREY, STYLES, band, legend, new_axes, tidy
+from upturn.plot._style import COLOURS, GREY, MOST_BARS, STYLES, band, legend, new_axes, tidy
 
 _MOST_POINTS = 400  # more cannot be seen, and hide the dashes of a line
 
 
 def _named(scores: Any) -> Mapping[str, Any]:
+    if isinstance(scores, Mapping) and not scores:
+        raise ValueError("scores is an empty mapping: expected the scores of at least one model, as {'forest': …}")
     return scores if isinstance(scores, Mapping) else {"model": scores}
+
+
+def _are_curves(drawn: Any) -> bool:
+    return isinstance(drawn, Mapping) and len(drawn) > 0 and all(isinstance(curve, Curve) for curve in drawn.values())
 
 
 def _thin(curve: Curve) -> Curve:
@@ -64,9 +72,15 @@ def curves(
     -------
     matplotlib axes
     """
+    several = "a mapping from names to curves with at least one of them, as {'forest': uplift_curve(…)}"
+    check("drawn", drawn, Rule(several, _are_curves))
+    check("random", random, one_of("diagonal", "zero") | NONE)
+    check("scale", scale, number())
+    for word, text in (("xlabel", xlabel), ("ylabel", ylabel), ("title", title)):
+        check(word, text, TEXT)
     ax = new_axes(ax)
-    for j, (name, whole) in enumerate(drawn.items()):
-        curve, colour = _thin(whole), COLOURS[j % len(COLOURS)]
+    for j, (name, points) in enumerate(drawn.items()):
+        curve, colour = _thin(points), COLOURS[j % len(COLOURS)]
         if curve.low is not None and curve.high is not None:
             band(ax, 100 * curve.x, scale * curve.low, scale * curve.high, j)
         ax.plot(
@@ -186,7 +200,7 @@ def lift_curves(
     -------
     matplotlib axes
     """
-    target = read_target(y, treatment, sample_weight, control=control)
+    target = read_measured(y, treatment, sample_weight, control=control)
     values = read_score(score, len(target.y), 1)[:, 0]
     drawn = {}
     for code in (1, 0):
@@ -286,9 +300,12 @@ def score_distributions(score: Any, treatment: Any, *, control: Any = None, n_bi
     -------
     matplotlib axes
     """
+    check("n_bins", n_bins, whole(least=1, most=MOST_BARS))
+    labels = read_labels(treatment)
+    target = read_measured(np.zeros(len(labels)), labels, control=control)
+    values = read_score(score, len(target), 1)[:, 0]
+    check_magnitude(values, "score")
     ax = new_axes(ax)
-    values = read_score(score, len(np.asarray(treatment)), 1)[:, 0]
-    target = read_target(np.zeros(len(values)), treatment, control=control)
     edges = np.histogram_bin_edges(values, n_bins)
     for code, label in enumerate(target.labels):
         mine = values[target.arm == code]

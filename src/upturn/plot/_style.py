@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from upturn._parameters import Rule, check
+
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 STYLES = ["-", (0, (6, 3)), "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2))]
 MARKERS = "os^Dv"
 GREY = "#666666"
+MOST_BARS = 10_000  # more bars than any picture has room for
 
 
 def new_axes(ax: Any, figsize: tuple[float, float] = (6, 4)) -> Any:
@@ -16,7 +19,10 @@ def new_axes(ax: Any, figsize: tuple[float, float] = (6, 4)) -> Any:
         import matplotlib.pyplot as plt
     except ImportError:
         raise ImportError("pictures need matplotlib: pip install 'upturn[plot]'") from None
+    from matplotlib.axes import Axes
+
     if ax is not None:
+        check("ax", ax, Rule("None, or axes of matplotlib", lambda given: isinstance(given, Axes)))
         return ax
     return plt.subplots(figsize=figsize, layout="constrained")[1]
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
+from upturn._parameters import NONE, check, whole
 from upturn.plot._style import GREY, diverging, new_axes
-from upturn.trees._export import condition, written
+from upturn.trees._export import DIGITS, condition, written
 
 _MOST_LEVELS = 5  # named in a box
 _MOST_LETTERS = 28  # of a line: a longer test is broken
@@ -53,6 +54,8 @@ def tree(model: Any, index: int | None = None, *, max_depth: int | None = 3, dig
     >>> forest = UpliftForest(n_estimators=10, random_state=0).fit(data.X, data.y, data.treatment)
     >>> ax = plot.tree(forest, 3, max_depth=2)  # doctest: +SKIP
     """
+    check("max_depth", max_depth, whole(least=0) | NONE)
+    check("digits", digits, DIGITS)
     described = _described(model, index)
     layout, arms = _Layout(described["root"], max_depth), described["arms"]
     texts = {number: _lines(node, arms, digits, number in layout.cut_off) for number, node in layout.nodes.items()}

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Floats
-from upturn._columns import as_floats, check_finite, to_numpy
+from upturn._columns import as_floats, check_finite, check_magnitude, to_numpy
 from upturn._experiment import Experiment
-from upturn._parameters import NONE, check, number
+from upturn._parameters import LABEL, NONE, check, number
 from upturn._table import read_table
-from upturn._target import Label, Target, read_target
+from upturn._target import Label, Target, read_measured
 
 
 @dataclass(frozen=True)
@@ -108,12 +109,13 @@ def read_limit(fraction: Any, budget: Any, n: int, by_person: bool) -> float | N
 def read_study(X: Any, treatment: Any, sample_weight: Any, control: Label | None) -> Experiment:
     """Who was in which arm, and what is known of them; the outcome is 0 everywhere."""
     matrix, schema = read_table(X)
-    return Experiment(matrix, schema, read_target(np.zeros(len(matrix)), treatment, sample_weight, control=control))
+    return Experiment(matrix, schema, read_measured(np.zeros(len(matrix)), treatment, sample_weight, control=control))
 
 
 def read_response(response: Any) -> Floats:
     """Expected outcomes without and with treatment, a column each."""
     matrix = _numbers(response, "response")
+    check_magnitude(matrix, "response")
     if matrix.ndim != 2 or matrix.shape[1] != 2 or len(matrix) == 0:
         raise ValueError(
             f"response has shape {matrix.shape}: expected (n, 2), outcomes without and with treatment, as predict_response gives them; of "
@@ -127,6 +129,7 @@ def read_response(response: Any) -> Floats:
 
 def _read_uplift(score: Any) -> Floats:
     matrix = _numbers(score, "score")
+    check_magnitude(matrix, "score")
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ValueError(f"score has shape {matrix.shape}: expected (n,), or (n, K) with a column per treatment arm")
@@ -140,7 +143,7 @@ def _read_experiment(
         if treatment is not None:
             raise ValueError("treatment was given without y: an experiment needs both, to measure what the plan gains")
         return None
-    experiment = read_target(y, treatment, sample_weight, control=control)
+    experiment = read_measured(y, treatment, sample_weight, control=control)
     if len(experiment) != len(uplift):
         raise ValueError(
             f"score has {len(uplift):,} rows and y has {len(experiment):,}: the experiment must be on the same people; for others, make the "
@@ -156,6 +159,8 @@ def _read_experiment(
 
 def _read_labels(control: Label | None, arms: Sequence[Label] | None, n_arms: int) -> list[Label]:
     """The labels of control and the arms when there is no experiment to take them from."""
+    check("control", control, LABEL)
+    _check_names(arms)
     given = list(range(1, n_arms + 1) if arms is None else arms)
     if len(given) != n_arms:
         raise ValueError(
@@ -174,8 +179,20 @@ def _read_labels(control: Label | None, arms: Sequence[Label] | None, n_arms: in
     return [control, *given]
 
 
+def _check_names(arms: Any) -> None:
+    """Refuse what is no list of labels."""
+    if arms is None:
+        return
+    given = list(arms) if isinstance(arms, list | tuple | range | np.ndarray) else [None]
+    if not all(label is not None and LABEL.accepts(label) and label == label for label in given):
+        raise ValueError(
+            f"arms={reprlib.repr(arms)}: expected a list of labels, one for each column of score, as in ['mail', 'call']"
+        )
+
+
 def _check_arms(arms: Sequence[Label] | None, found: Sequence[Label]) -> None:
     """Refuse names of the columns other than those of the experiment, or in another order."""
+    _check_names(arms)
     if arms is not None and list(arms) != list(found):
         raise ValueError(
             f"arms={list(arms)!r} and treatment holds {list(found)!r} besides control: with an experiment, the columns of score (and of "
@@ -199,6 +216,8 @@ def _read_costs(cost: Any, n: int, labels: Sequence[Label]) -> Floats | None:
         cost = _costs_by_label(cost, labels)
     values = _numbers(cost, "cost")
     _no_negatives(values, "cost", "a cost is 0 or more; what treatment brings in belongs into value")
+    check_magnitude(values, "cost")
+    check_magnitude(values[(values > 0) & (values < 1)], "a cost")
     if values.ndim == 0 or values.shape == (1,) == (len(arms),):
         matrix = np.full((n, len(arms)), float(values.reshape(())))
     elif values.shape == (n, len(arms)):
@@ -241,6 +260,7 @@ def _read_value(value: Any, n: int) -> float | Floats | None:
     _no_negatives(
         values, "value", "a unit of outcome is worth 0 or more; turn the outcome round if less of it is better"
     )
+    check_magnitude(values, "value")
     if values.ndim == 0:
         return float(values)
     if values.shape != (n,):
@@ -253,6 +273,8 @@ def _read_value(value: Any, n: int) -> float | Floats | None:
 def _numbers(values: Any, name: str) -> Floats:
     """Finite numbers of any shape, of any library."""
     raw = to_numpy(values, name)
+    if raw.size == 0:
+        raise ValueError(f"{name} is empty: expected numbers")
     array = as_floats(np.atleast_1d(raw), name)
     check_finite(array, name, f"every {name} must be a finite number")
     return array.reshape(raw.shape)

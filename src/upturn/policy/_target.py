@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Arms
+from upturn._columns import warn_user
 from upturn._results import Table, library_of
 from upturn._seeds import make_seed
 from upturn._target import Label, decode
 from upturn.metrics import Estimate
-from upturn.metrics._estimate import warn_user
 from upturn.metrics._replicates import Replicates
 from upturn.policy._gate import read_limit, read_plan
 from upturn.policy._measure import PlanValue

@@ -13,7 +13,7 @@ from upturn._arrays import Arms, Floats
 from upturn._encode import LinearEncoder
 from upturn._experiment import Experiment
 from upturn._nuisance import PropensitySpec, clip_chances, crossfit_propensity, fit_propensity, make_folds
-from upturn._parameters import FLAG, check
+from upturn._parameters import FLAG, SEED, check
 from upturn._propensity import shares_of
 from upturn._results import Table, library_of
 from upturn._seeds import make_seed
@@ -123,6 +123,7 @@ def overlap(
     array([2., 2., 2., 2., 2., 2.])
     """
     check("stabilize", stabilize, FLAG)
+    check("random_state", random_state, SEED)
     data = read_study(X, treatment, sample_weight, control)
     matrix, target = data.X, data.target
     if cv is None:
@@ -140,7 +141,7 @@ def overlap(
     weights, library = data.weights * share[target.arm] / own, library_of(X, treatment)
     return Overlap(
         propensity=chance,
-        weights=weights,
+        weights=weights * target.unit,
         arm=target.arm,
         labels=target.labels,
         auc=_auc(chance, target.arm),
@@ -217,7 +218,7 @@ def _arms_table(chance: Floats, weights: Floats, target: Target, library: str | 
             "smallest": float(chance[:, code].min()),
             "largest": float(chance[:, code].max()),
             "below 0.05": int((chance[mine, code] < 0.05).sum()),
-            "largest weight": float(w.max()),
+            "largest weight": float(w.max()) * target.unit,
             "effective rows": float(w.sum() ** 2 / (w**2).sum()),
         }
         for key, value in line.items():

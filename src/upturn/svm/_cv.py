@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal
 
@@ -206,6 +207,10 @@ _SHARED = (
 def _grid(name: str, values: Any, default: Any, rule: Rule) -> Floats:
     if values is None:
         return np.asarray(default, dtype=np.float64)
+    if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
+        raise ValueError(
+            f"{name}={reprlib.repr(values)}: expected a list of values to try, or None for the default grid"
+        )
     grid = list(values)
     if not grid:
         raise ValueError(f"{name} is empty: give at least one value, or None for the default grid")

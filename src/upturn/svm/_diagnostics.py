@@ -8,14 +8,22 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import column_or_1d
 
 from upturn._arrays import Floats
+from upturn._columns import (
+    as_column,
+    as_floats,
+    check_finite,
+    check_magnitude,
+    check_same_length,
+    read_weight,
+    to_numpy,
+)
 from upturn._experiment import Experiment
 from upturn._parameters import check, check_parameters
 from upturn._seeds import make_seed
 from upturn._table import read_table
-from upturn._target import read_target
+from upturn._target import read_measured, read_target, scale_weight
 from upturn.svm._energy import EXPONENT, energy, signed_weights
 from upturn.svm._uplift import RATIO, UpliftSVM, UpliftTask
 
@@ -56,15 +64,33 @@ def energy_distance(
     2.0
     """
     check("exponent", exponent, EXPONENT)
-    samples = [np.asarray(column_or_1d(sample), dtype=np.float64) for sample in (first, second)]
-    for sample in samples:
-        if sample.shape[0] == 0 or not np.isfinite(sample).all():
-            raise ValueError("each sample must hold at least one number, all of them finite")
+    samples = [_read_sample(first, "first"), _read_sample(second, "second")]
     scores = np.concatenate(samples)
     in_first = np.arange(scores.shape[0]) < samples[0].shape[0]
-    weight = None if sample_weight is None else np.concatenate([np.asarray(w, dtype=np.float64) for w in sample_weight])
+    weight = None if sample_weight is None else np.concatenate(_read_weights(sample_weight, samples))
     value, _ = energy(scores, signed_weights(in_first, weight), float(exponent))
     return max(value, 0.0)
+
+
+def _read_sample(values: Any, name: str) -> Floats:
+    numbers = as_floats(as_column(to_numpy(values, name), name), name)
+    check_finite(numbers, name, "every number of a sample must be finite")
+    check_magnitude(numbers, name)
+    return numbers
+
+
+def _read_weights(sample_weight: Any, samples: list[Floats]) -> list[Floats]:
+    if not isinstance(sample_weight, list | tuple) or len(sample_weight) != 2:
+        raise ValueError("sample_weight: expected a pair of arrays, the weights of the first and of the second sample")
+    weights = []
+    for given, sample, name in zip(sample_weight, samples, ("first", "second"), strict=True):
+        weight, _ = scale_weight(read_weight(given))
+        assert weight is not None
+        check_same_length({name: sample, f"sample_weight of {name}": weight})
+        if not weight.any():
+            raise ValueError(f"sample_weight is 0 for all of {name}: some weight must be positive")
+        weights.append(weight)
+    return weights
 
 
 @dataclass(frozen=True)
@@ -116,8 +142,8 @@ def score_balance(score: Any, treatment: Any, *, sample_weight: Any = None, cont
     >>> found.mean_difference, found.ks
     (-2.0, 1.0)
     """
-    values = np.asarray(column_or_1d(score), dtype=np.float64)
-    target = read_target(values, treatment, sample_weight, control=control)
+    values = _read_sample(score, "score")
+    target = read_measured(values, treatment, sample_weight, control=control)
     if target.n_arms != 1:
         raise ValueError(f"scores of two groups are compared, and treatment holds the arms {target.labels!r}")
     treated = target.arm == 1
@@ -161,12 +187,14 @@ def sign_shares(model: UpliftSVM, X: Any, y: Any, treatment: Any, ratios: Iterab
     >>> bool(shares[0, 1] == 0 and shares[1, 1] > 0.3 and shares[2, 1] > 0.9)
     True
     """
+    if not isinstance(model, UpliftSVM):
+        raise TypeError(f"model is a {type(model).__name__}: expected an UpliftSVM, whose parameters are used")
     machine = clone(model)
     check_parameters(machine)
     matrix, schema = read_table(X)
     target = read_target(y, treatment, control=model.control, outcome="binary")
     data = Experiment(matrix, schema, target)
-    wanted = list(ratios)
+    wanted = as_floats(as_column(to_numpy(ratios, "ratios"), "ratios"), "ratios").tolist()
     for ratio in wanted:
         check("ratios", ratio, RATIO)
     seed = make_seed(machine.random_state)

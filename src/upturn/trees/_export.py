@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Bools
+from upturn._parameters import check, whole
 from upturn._table import Schema
 from upturn._target import Label
 from upturn.trees._bins import Bins
@@ -64,10 +65,13 @@ def threshold(bins: Bins, feature: int, cut: int) -> float | None:
     return edge if np.isfinite(edge) else None
 
 
+DIGITS = whole(least=1, most=17).named("a number of significant digits from 1 to 17")
+
+
 def written(value: float, digits: int, sign: str = "") -> str:
     """A number with so many significant digits, and its whole part in full up to a billion: 30600, not 3.06e+04."""
-    whole = len(str(int(abs(value)))) if 1.0 <= abs(value) < 1e9 else 0
-    return f"{value:{sign}.{max(digits, whole)}g}"
+    ahead = len(str(int(abs(value)))) if 1.0 <= abs(value) < 1e9 else 0
+    return f"{value:{sign}.{max(digits, ahead)}g}"
 
 
 def condition(node: dict[str, Any], digits: int = 4, most_levels: int | None = None) -> str:
@@ -86,6 +90,7 @@ def condition(node: dict[str, Any], digits: int = 4, most_levels: int | None = N
 
 def to_text(tree: dict[str, Any], digits: int = 4) -> str:
     """Indented text: a line a test, and in every node each arm's weight and response."""
+    check("digits", digits, DIGITS)
     arms = [str(arm) for arm in tree["arms"]]
     lines: list[str] = []
 

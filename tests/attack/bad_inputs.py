@@ -1,0 +1,837 @@
+"""The systematic attack on inputs: every public function, estimator, method and parameter, given every bad value of its kind.
+
+One argument at a time is replaced in a call that is otherwise good. What becomes of it is one of
+
+==========  ========================================================================================================
+``clear``   an error that upturn itself raises, in its own words
+``right``   an answer, and the catalogue (:mod:`attack.bad_values`) allows one like it
+``raw``     an error of Python, numpy or another library: somebody looked at the value before a gate did
+``silent``  an answer where none can be right, another one than for the good value, or NaN without a word
+==========  ========================================================================================================
+
+and, only seen from outside the process, ``crash`` and ``hang``. Warnings of numpy that come through are counted as ``leaks``.
+``tests/attack`` runs a part, ``experiments/attack/inputs.py`` the whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import dis
+import functools
+import importlib
+import inspect
+import os
+import traceback
+import types
+import typing
+import warnings
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+
+import upturn
+from attack import bad_values
+from attack.bad_values import HUGE, Bad, parameters
+from estimators import ESTIMATORS, TRANSFORMERS
+from upturn import datasets, metrics, model_selection, plot, policy, svm
+from upturn._parameters import is_flag, is_number, is_whole
+from upturn.meta import DRLearner, RLearner, SLearner, TreatedOnly, XLearner
+from upturn.metrics import Curve, Table
+
+HOME = str(Path(upturn.__file__).parent)
+_RAISE = dis.opmap["RAISE_VARARGS"]
+
+# ---------------------------------------------------------------------------------------------------------- good values
+
+N = 60
+_i = np.arange(N)
+X = np.column_stack([(_i * 7 % 16) / 8 - 1, (_i * 5 % 24) / 8 - 1.5, (_i * 11 % 8) / 4])
+TREATMENT = _i % 2
+Y = ((_i * 3 % 7 + (X[:, 0] > 0) * TREATMENT * 3) > 4).astype(float)
+SCORE = (_i * 13 % 32) / 8 - 2
+WEIGHT = 1.0 + _i % 3
+RESPONSE = np.column_stack([(_i % 5) / 8, (_i % 3) / 4])
+
+GOOD: dict[str, Any] = {
+    "X": X,
+    "y": Y,
+    "treatment": TREATMENT,
+    "sample_weight": WEIGHT,
+    "score": SCORE,
+    "recommended": np.where(SCORE > 0, 1, 0),
+    "response": RESPONSE,
+    "propensity": 0.5,
+    "scores": {"a": SCORE, "b": SCORE[::-1].copy()},
+    "control": 0,
+    "cost": np.full(N, 0.25),
+    "value": np.full(N, 2.0),
+    "time": 1.0 + _i % 16,
+    "event": _i % 2,
+    "differences": (_i[:12] * 5 % 7) / 8 - 0.375,
+    "first": SCORE,
+    "second": SCORE * 0.5,
+    "effect": Y - 0.5,
+}
+KINDS = {
+    "X": bad_values.TABLE,
+    "y": bad_values.OUTCOME,
+    "treatment": bad_values.LABELS,
+    "recommended": bad_values.LABELS,
+    "sample_weight": bad_values.WEIGHT,
+    "score": bad_values.SCORE,
+    "time": bad_values.NUMBERS,
+    "event": bad_values.OUTCOME,
+    "differences": bad_values.NUMBERS,
+    "effect": bad_values.OUTCOME,
+    "first": bad_values.NUMBERS,
+    "second": bad_values.NUMBERS,
+}
+# Numbers of things that are made one by one: what asks for billions of them is believed, and waited for.
+COSTLY = {
+    "n", "n_bins", "n_bootstrap", "n_components", "n_estimators", "n_features", "n_irrelevant", "n_class", "n_uplift", "n_jobs",
+    "n_repeats", "n_splits", "points", "grid", "edges", "nodes", "arms", "max_iter", "digits", "max_bins",
+}  # fmt: skip
+
+# Cases that end raw all the same, each with the reason why.
+KNOWN: dict[str, str] = {}
+
+# ---------------------------------------------------------------------------------------------------------------- calls
+
+
+@dataclass(frozen=True)
+class Call:
+    """Something public, the arguments of a call that succeeds, and the values each argument is attacked with."""
+
+    name: str
+    function: Callable[..., Any]
+    good: Mapping[str, Any]
+    bad: Mapping[str, tuple[Any, list[Bad]]]  # argument → its good value, and the others
+
+
+@dataclass(frozen=True)
+class Case:
+    """One bad value in one argument of one call."""
+
+    call: Call
+    argument: str
+    bad: Bad
+
+    @property
+    def name(self) -> str:
+        """What it is called in reports, once in all cases."""
+        return f"{self.call.name} | {self.argument} | {self.bad.name}"
+
+
+def _may(hint: Any, value: Any) -> bool:
+    """Whether a type hint allows a value; numbers in other clothes (Decimal, 0-d) may be taken or not."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any or hint is inspect.Parameter.empty:
+        return True
+    if origin in (typing.Union, types.UnionType):
+        return any(_may(part, value) for part in args)
+    if origin is typing.Literal:
+        return isinstance(value, str) and value in args
+    if hint in (type(None), None):
+        return value is None
+    if hint is bool:
+        return is_flag(value)
+    if hint in (int, float):
+        if type(value).__name__ in ("Decimal", "Fraction") or (isinstance(value, np.ndarray) and value.shape == ()):
+            return True
+        return is_whole(value) if hint is int else is_number(value) or (is_whole(value) and abs(value) < 2**1000)
+    if hint is str:
+        return isinstance(value, str)
+    return isinstance(value, origin or hint) if isinstance(origin or hint, type) else True
+
+
+def _allowed(name: str, hint: Any) -> Callable[[Any], bool | None]:
+    def allowed(value: Any) -> bool | None:
+        if name in COSTLY and is_whole(value) and abs(value) >= 2**31 and abs(value) < 2**63:
+            return None
+        if name == "random_state":
+            return value is None or (is_whole(value) and value >= 0)
+        if name == "control":
+            return value is None or (isinstance(value, bool | int | float | np.generic) and value in (0, 1))
+        if name == "n_jobs":
+            return value is None or is_whole(value)
+        if name == "verbose":
+            return is_flag(value) or is_whole(value)
+        return _may(hint, value)
+
+    return allowed
+
+
+# Parameters whose hint says less than their docs: what may be taken.
+_SPECIAL: dict[str, Callable[[Any], bool]] = {
+    "cv": lambda value: value is None or (is_whole(value) and value >= 2),
+    "estimator": lambda value: value is None,
+    "effect_estimator": lambda value: value is None,
+    "propensity": lambda value: (
+        value is None
+        or (not is_flag(value) and not isinstance(value, str | bytes) and np.ndim(np.array(value, dtype=object)) <= 1)
+    ),
+    "scores": lambda value: False,
+    "models": lambda value: False,
+    "metrics": lambda value: False,
+    "metric": lambda value: False,
+    "drawn": lambda value: False,
+    "curves": lambda value: False,
+    "ax": lambda value: value is None,
+    "fraction": lambda value: value is None or (is_number(value) and 0 <= value <= 1),
+    "budget": lambda value: value is None or (is_number(value) and value >= 0),
+    "interval": lambda value: value is None or (is_number(value) and 0 < value < 1),
+    "alpha": lambda value: is_number(value) and 0 < value < 1,
+    "condition": lambda value: False,
+    "found": lambda value: False,
+    "table": lambda value: False,
+    "curve": lambda value: False,
+    "groups": lambda value: value is None,
+}
+
+
+def _hints(function: Any) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(function.__init__ if inspect.isclass(function) else function)
+    except NameError:
+        return {}
+
+
+def _values(function: Any, argument: str, later: bool) -> list[Bad]:
+    if argument == "X" and later:
+        return bad_values.LATER_TABLE
+    if argument in KINDS:
+        return KINDS[argument]
+    special = _SPECIAL.get(argument)
+    if special is not None:
+        return list(parameters(lambda value: _safely(special, value)))
+    return list(parameters(_allowed(argument, _hints(function).get(argument, Any))))
+
+
+def _safely(test: Callable[[Any], bool], value: Any) -> bool:
+    try:
+        return bool(test(value))
+    except (TypeError, ValueError, RuntimeError):
+        return False
+
+
+def _call(
+    name: str,
+    function: Any,
+    good: Mapping[str, Any],
+    *,
+    wrap: Callable[..., Any] | None = None,
+    only: Mapping[str, list[Bad]] | None = None,
+    skip: tuple[str, ...] = (),
+    later: bool = False,
+) -> Call:
+    """A call of a function; every named parameter is attacked, or only some."""
+    signature = inspect.signature(function).parameters
+    names = [key for key, what in signature.items() if what.kind not in (what.VAR_KEYWORD, what.VAR_POSITIONAL)]
+    bad: dict[str, tuple[Any, list[Bad]]] = {}
+    for argument in names if only is None else only:
+        if argument in skip or argument == "self":
+            continue
+        default = signature[argument].default
+        value = good.get(argument, GOOD.get(argument, None if default is inspect.Parameter.empty else default))
+        values = _values(function, argument, later) if only is None else only[argument]
+        bad[argument] = (value, values)
+    return Call(name, wrap or function, good, bad)
+
+
+def _optional(values: list[Bad]) -> list[Bad]:
+    """The same where None may be left to a default."""
+    return [Bad(bad.name, bad.make, "sound") if bad.name == "None" else bad for bad in values]
+
+
+def _functions() -> Iterator[Call]:
+    ranked = {"y": Y, "score": SCORE, "treatment": TREATMENT}
+    quick = {"n_bootstrap": 8}
+    several = {"y": Y, "scores": GOOD["scores"], "treatment": TREATMENT}
+    advised = {"y": Y, "recommended": GOOD["recommended"], "treatment": TREATMENT}
+    for name in ("auuc", "auu", "autoc", "qini", "uplift_at", "uplift_curve", "qini_curve", "toc_curve", "modified_uplift_curve",
+                 "calibration_table"):  # fmt: skip
+        yield _call(f"metrics.{name}", getattr(metrics, name), {**ranked, **quick, "interval": 0.9})
+    for name in ("lift_area", "lift_curve"):
+        yield _call(f"metrics.{name}", getattr(metrics, name), {"y": Y, "score": SCORE, **quick, "interval": 0.9})
+    yield _call("metrics.rate", metrics.rate, {"effect": Y - 0.5, "score": SCORE, **quick, "interval": 0.9})
+    for name in ("expected_response", "policy_value"):
+        yield _call(f"metrics.{name}", getattr(metrics, name), {**advised, **quick, "interval": 0.9})
+    yield _call("metrics.effect_scores", metrics.effect_scores, {"y": Y, "treatment": TREATMENT})
+    yield _call("metrics.evaluate", metrics.evaluate, {**several, **quick})
+    yield _call("metrics.compare", metrics.compare, {**several, **quick})
+    curve = metrics.uplift_curve(Y, SCORE, TREATMENT)
+    yield _call("metrics.average_curves", metrics.average_curves, {"curves": [curve, curve], "interval": 0.9})
+    yield _call(
+        "metrics.Curve.__call__", lambda x: curve(x), {"x": _i / N}, only={"x": _optional_length(bad_values.SCORE)}
+    )
+    one = {"scores of a model": bad_values.SCORE}
+    for name in ("evaluate", "compare"):
+        yield Call(
+            f"metrics.{name} of scores",
+            lambda name=name, **given: getattr(metrics, name)(
+                Y, {"a": given["scores of a model"], "b": SCORE}, TREATMENT, n_bootstrap=8
+            ),
+            {},
+            {key: (SCORE[::-1].copy(), values) for key, values in one.items()},
+        )
+    yield _call("pack", upturn.pack, {"y": Y, "treatment": TREATMENT})
+    yield Call("unpack", upturn.unpack, {}, {"packed": (upturn.pack(Y, TREATMENT), list(parameters(lambda _: False)))})
+    yield _call("check", upturn.check, {"X": X, "y": Y, "treatment": TREATMENT})
+    yield _call("svm.energy_distance", svm.energy_distance, {"first": SCORE, "second": SCORE * 0.5},
+                skip=("sample_weight",))  # fmt: skip
+    yield Call(
+        "svm.energy_distance of weights",
+        lambda sample_weight: svm.energy_distance(SCORE, SCORE * 0.5, sample_weight=(sample_weight, WEIGHT)),
+        {},
+        {"sample_weight": (WEIGHT, bad_values.WEIGHT)},
+    )
+    yield _call("svm.score_balance", svm.score_balance, {"score": SCORE, "treatment": TREATMENT})
+    yield _call(
+        "svm.sign_shares",
+        svm.sign_shares,
+        {"model": svm.UpliftSVM(p=2.0), "X": X, "y": Y, "treatment": TREATMENT, "ratios": [1.0, 2.0]},
+    )
+    yield from _policies(ranked, quick)
+    yield from _selection()
+    yield from _pictures(ranked, several)
+    yield from _data()
+
+
+def _optional_length(values: list[Bad]) -> list[Bad]:
+    """The same for an argument that may be of any length or shape."""
+    any_shape = {"a number", "0-d", "one too few", "one too many", "the first alone", "two columns", "three dimensions", "a row",
+                 "an empty list", "an empty array", "no columns"}  # fmt: skip
+    return [Bad(bad.name, bad.make, "sound") if bad.name in any_shape else bad for bad in values]
+
+
+def _policies(ranked: Mapping[str, Any], quick: Mapping[str, Any]) -> Iterator[Call]:
+    money = _optional_length(_optional(bad_values.SCORE))
+    experiment = {"y": Y, "treatment": TREATMENT}
+    plan = {"score": SCORE, "fraction": 0.5, **experiment, **quick}
+    yield _call(
+        "policy.target", policy.target, plan, skip=("cost", "value", "arms", "y", "treatment", "budget", "fraction")
+    )
+    yield _call("policy.target of an experiment", policy.target, plan,
+                only={"y": bad_values.OUTCOME[1:], "treatment": bad_values.LABELS})  # fmt: skip
+    yield _call("policy.target of money", policy.target, {"score": SCORE, "budget": 5.0, "cost": GOOD["cost"], "value": 2.0},
+                only={"cost": money, "value": money})  # fmt: skip
+    yield _call("policy.target of numbers", policy.target, {"score": SCORE}, only={
+        name: list(parameters(functools.partial(_safely, _SPECIAL[name]))) for name in ("budget", "fraction")})  # fmt: skip
+    yield _call("policy.target of scores alone", policy.target, {"score": SCORE}, only={"score": bad_values.NUMBERS})
+    labels = list(parameters(lambda value: isinstance(value, list | tuple | np.ndarray | range) or value is None))
+    yield _call("policy.target of arms", policy.target, {"score": SCORE, "arms": ["mail"]}, only={"arms": labels})
+    made = policy.target(SCORE, budget=5.0, cost=GOOD["cost"], value=2.0)
+    yield _call("policy.Targeting.apply", made.apply, {"score": SCORE, "cost": GOOD["cost"]},
+                only={"score": bad_values.SCORE, "cost": money, "value": money})  # fmt: skip
+    yield _call("policy.gain_curve", policy.gain_curve, {**ranked, **quick}, skip=("cost", "value"))
+    yield _call("policy.gain_curve of money", policy.gain_curve, {**ranked, **quick, "cost": GOOD["cost"], "value": 2.0},
+                only={"cost": money, "value": money})  # fmt: skip
+    yield _call("policy.four_groups", policy.four_groups, {"response": RESPONSE}, skip=("response",))
+    yield _call(
+        "policy.four_groups of responses", policy.four_groups, {"response": RESPONSE}, only={"response": _matrices()}
+    )
+    for name in ("autoc", "qini", "modified_uplift_curve"):
+        yield _call(f"metrics.{name} of responses", getattr(metrics, name), {**ranked, "response": RESPONSE},
+                    only={"response": _optional(_matrices())})  # fmt: skip
+    for name in ("overlap", "iptw_weights"):
+        yield _call(f"policy.{name}", getattr(policy, name), {"X": X, "treatment": TREATMENT})
+
+
+def _matrices() -> list[Bad]:
+    """Values in place of a matrix of numbers with a row per row."""
+    may_be = {"NaN in a cell", "None in a cell", "all empty", "an empty column", "an empty column but for one row"}
+    text = (
+        "text",
+        "bools",
+        "empty",
+        "NA",
+        "null",
+        "ids",
+        "one column",
+        "one row",
+        "names",
+        "surrogates",
+        "twice",
+        "record",
+    )
+    kept = []
+    for bad in bad_values.TABLE:
+        if bad.must == "sound" and (bad.name in may_be or any(word in bad.name for word in text)):
+            must = "sound" if bad.name in ("bools", "names without letters", "names of several levels", "one row too few",
+                                           "one row", "a record batch") else "refuse"  # fmt: skip
+            kept.append(Bad(bad.name, bad.make, must))
+        else:
+            kept.append(bad)
+    return kept
+
+
+def _selection() -> Iterator[Call]:
+    split = {"X": X, "y": Y, "treatment": TREATMENT}
+    for name, kind in (
+        ("UpliftKFold", model_selection.UpliftKFold),
+        ("RepeatedUpliftSplit", model_selection.RepeatedUpliftSplit),
+    ):
+        yield _call(f"model_selection.{name}", kind, {"random_state": 0},
+                    wrap=lambda kind=kind, **options: list(kind(**options).split(X, Y, TREATMENT)))  # fmt: skip
+        yield _call(f"model_selection.{name}.get_n_splits", kind, {},
+                    wrap=lambda kind=kind, **options: kind(**options).get_n_splits(X, Y, TREATMENT), skip=("random_state", "stratify", "shuffle", "test_size"))  # fmt: skip
+        splitter = kind(2, random_state=0)
+        yield _call(f"model_selection.{name}.split", splitter.split, split, only=_for_split() | {"groups": list(parameters(lambda v: v is None))},
+                    wrap=lambda splitter=splitter, **given: list(splitter.split(**given)))  # fmt: skip
+    halves = model_selection.uplift_train_test_split
+    yield _call(
+        "model_selection.uplift_train_test_split", halves, {**split, "random_state": 0}, skip=("X", "y", "treatment")
+    )
+    yield _call(
+        "model_selection.uplift_train_test_split of data", halves, {**split, "random_state": 0}, only=_for_split()
+    )
+    yield _call(
+        "model_selection.signed_rank_test", model_selection.signed_rank_test, {"differences": GOOD["differences"]}
+    )
+    yield _call("model_selection.uplift_scorer", model_selection.uplift_scorer, {})
+    model = _fitted("ClassTransformation")
+    scorer = model_selection.uplift_scorer("auuc")
+    yield _call("model_selection.UpliftScorer.score", scorer.score, {"estimator": model, **split},
+                only={"estimator": list(parameters(lambda _: False)), **_data_arguments(later=True)})  # fmt: skip
+    models = {"a": ESTIMATORS["ClassTransformation"](), "b": ESTIMATORS["UpliftTree"]()}
+    compare = model_selection.compare_models
+    base = {"models": models, **split, "cv": 2, "random_state": 0}
+    yield _call("model_selection.compare_models", compare, base, skip=("resume",))
+    paths = list(parameters(lambda value: value is None or isinstance(value, str)))
+    yield _call("model_selection.compare_models resumed", compare, base, only={"resume": [*paths, *_bad_files()]})
+
+
+def _bad_files() -> list[Bad]:
+    def written(content: bytes) -> Callable[[Any], str]:
+        def make(_: Any) -> str:
+            Path("resumed.json").write_bytes(content)
+            return "resumed.json"
+
+        return make
+
+    return [
+        Bad("a file that is not UTF-8", written(b"\xff\xfe\x00\x80"), "sound"),
+        Bad("a file of numbers", written(b"1\n2\n[]\nnull\n"), "sound"),
+        Bad("a file of wrong entries", written(b'{"key": 1, "found": 2}\n{"key": []}\n'), "sound"),
+        Bad("a folder", lambda _: "."),
+        Bad("in a folder that is not there", lambda _: "nowhere/at/all.json"),
+    ]
+
+
+def _for_split() -> dict[str, list[Bad]]:
+    """Splitters look at the number of rows of X and at nothing else."""
+    tables = []
+    for bad in bad_values.TABLE:
+        rows = {
+            "a number",
+            "an object",
+            "a function",
+            "a type",
+            "a generator",
+            "no rows",
+            "a frame without rows",
+            "raises when read",
+        }
+        tables.append(Bad(bad.name, bad.make, "refuse" if bad.name in rows else "sound"))
+    return {"X": tables, "y": bad_values.OUTCOME, "treatment": bad_values.LABELS}
+
+
+def _pictures(ranked: Mapping[str, Any], several: Mapping[str, Any]) -> Iterator[Call]:
+    quick = {"n_bootstrap": 8}
+    for name in ("uplift_curves", "qini_curves", "toc_curves", "modified_uplift_curves"):
+        draw = getattr(plot, name)
+        drawn = functools.partial(_drawn, draw, **quick)
+        yield _call(f"plot.{name}", draw, several, wrap=drawn, skip=("scores",))
+        yield _call(f"plot.{name} of scores", draw, several, wrap=drawn,
+                    only={"scores": [*bad_values.SCORE, Bad("no models", lambda _: {}), Bad("a mapping of text", lambda _: {"a": "b"})]})  # fmt: skip
+    yield _call("plot.lift_curves", plot.lift_curves, ranked, wrap=functools.partial(_drawn, plot.lift_curves, **quick))
+    yield _call("plot.deciles", plot.deciles, ranked, wrap=functools.partial(_drawn, plot.deciles, **quick))
+    scores = {"score": SCORE, "treatment": TREATMENT}
+    yield _call(
+        "plot.score_distributions",
+        plot.score_distributions,
+        scores,
+        wrap=functools.partial(_drawn, plot.score_distributions),
+    )
+    curve = metrics.uplift_curve(Y, SCORE, TREATMENT)
+    yield _call("plot.curves", plot.curves, {"drawn": {"a": curve}}, wrap=functools.partial(_drawn, plot.curves))
+    found = policy.overlap(X, TREATMENT)
+    yield _call("plot.overlap", plot.overlap, {"found": found}, wrap=functools.partial(_drawn, plot.overlap))
+    table = metrics.calibration_table(Y, SCORE, TREATMENT, n_bins=3, n_bootstrap=8)
+    yield _call(
+        "plot.calibration", plot.calibration, {"table": table}, wrap=functools.partial(_drawn, plot.calibration)
+    )
+    gain = policy.gain_curve(Y, SCORE, TREATMENT, n_bootstrap=8)
+    yield _call("plot.gain", plot.gain, {"curve": gain}, wrap=functools.partial(_drawn, plot.gain))
+    refused = list(parameters(lambda _: False))
+    umodl, forest, tree = _fitted("UMODLDiscretizer"), _fitted("UpliftForest"), _fitted("UpliftTree")
+    yield _call(
+        "plot.parts",
+        plot.parts,
+        {"model": umodl, "feature": 0},
+        wrap=functools.partial(_drawn, plot.parts),
+        skip=("model",),
+    )
+    yield _call(
+        "plot.parts of a model",
+        plot.parts,
+        {"model": umodl, "feature": 0},
+        wrap=functools.partial(_drawn, plot.parts),
+        only={"model": refused},
+    )
+    yield _call(
+        "plot.tree",
+        plot.tree,
+        {"model": forest, "index": 0},
+        wrap=functools.partial(_drawn, plot.tree),
+        skip=("model",),
+    )
+    yield _call(
+        "plot.tree of a model",
+        plot.tree,
+        {"model": tree},
+        wrap=functools.partial(_drawn, plot.tree),
+        only={"model": refused},
+    )
+
+
+def _drawn(draw: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    try:
+        ax = draw(*arguments, **options)
+        return [np.asarray(line.get_ydata(), dtype=float) for line in ax.lines]
+    finally:
+        plt.close("all")
+
+
+def _data() -> Iterator[Call]:
+    small = {"n": 50, "random_state": 0}
+    for name in ("biased", "campaign", "crescents", "customers", "feature_selection", "pattern", "zhao_2d", "zhao_50d"):
+        function = getattr(datasets, f"simulate_{name}")
+        yield _call(f"datasets.simulate_{name}", function, small,
+                    wrap=lambda function=function, **given: _experiment(function(**given)))  # fmt: skip
+    for name in ("load_bmt", "load_colon", "load_criteo", "load_hillstrom", "load_lenta", "load_megafon", "load_rhc", "load_tamoxifen",
+                 "load_x5", "load_uci_split", "paper_benchmarks"):  # fmt: skip
+        function = getattr(datasets, name)
+        hints = _hints(function)
+        attacked = {}
+        for argument in inspect.signature(function).parameters:
+            # What may be right would read files.
+            allowed = _allowed(argument, hints.get(argument, Any))
+            attacked[argument] = list(
+                parameters(lambda value, allowed=allowed: None if value is None or _safely(allowed, value) else False)
+            )
+        good = {"name": "breast-cancer"} if name == "load_uci_split" else {}
+        yield _call(f"datasets.{name}", function, good, only=attacked)
+    yield _call(
+        "datasets.survival_to_uplift", datasets.survival_to_uplift, {"time": GOOD["time"]}, skip=("threshold", "event")
+    )
+    events = [
+        Bad(bad.name, bad.make, "sound") if bad.name in ("None", "constant", "zeros") else bad
+        for bad in bad_values.OUTCOME
+    ]
+    yield _call("datasets.survival_to_uplift of events", datasets.survival_to_uplift, {"time": GOOD["time"]},
+                only={"event": [Bad(bad.name, bad.make, "refuse" if "float" in bad.name and "largest" in bad.name else bad.must) for bad in events]})  # fmt: skip
+    times = list(parameters(lambda value: is_number(value)))
+    yield _call(
+        "datasets.survival_to_uplift of thresholds",
+        datasets.survival_to_uplift,
+        {"time": GOOD["time"]},
+        only={"threshold": times},
+    )
+    frame = bad_values._frame(X)
+    split = {"X": frame, "condition": ("x0", ">", 0.0)}
+    tables = [
+        Bad(bad.name, lambda _, bad=bad: bad.make(X), "sound" if bad.must == "same" else bad.must)
+        for bad in bad_values.TABLE
+    ]
+    yield _call("datasets.split_by_attribute of tables", datasets.split_by_attribute, split, only={"X": tables})
+    yield _call("datasets.split_by_attribute", datasets.split_by_attribute, split, skip=("X",))
+    for sign in ("==", "!=", "<", "in", "?"):
+        values = list(parameters(lambda _, sign=sign: sign != "?"))
+        yield Call(f"datasets.split_by_attribute of values {sign}",
+                   lambda value, sign=sign: datasets.split_by_attribute(frame, ("x0", sign, value)), {}, {"value": (0.25 if sign != "in" else [0.25], values)})  # fmt: skip
+
+
+def _experiment(data: Any) -> list[Any]:
+    return [np.asarray(data.y, dtype=float), data.effect]
+
+
+# ----------------------------------------------------------------------------------------------------------- estimators
+
+# The default bases, which the quick estimators of the other tests do without.
+DEFAULTS: dict[str, Callable[[], Any]] = {
+    "SLearner as it comes": lambda: SLearner(random_state=0),
+    "XLearner as it comes": lambda: XLearner(random_state=0),
+    "DRLearner as it comes": lambda: DRLearner(cv=2, random_state=0),
+    "RLearner as it comes": lambda: RLearner(cv=2, random_state=0),
+    "TreatedOnly as it comes": lambda: TreatedOnly(random_state=0),
+}
+MODELS: dict[str, Callable[[], Any]] = {**ESTIMATORS, **TRANSFORMERS, **DEFAULTS}
+
+
+@functools.cache
+def _fitted(name: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return MODELS[name]().fit(X, Y, TREATMENT)
+
+
+def _data_arguments(later: bool) -> dict[str, list[Bad]]:
+    table = bad_values.LATER_TABLE if later else bad_values.TABLE
+    return {"X": table, "y": bad_values.OUTCOME, "treatment": bad_values.LABELS, "sample_weight": bad_values.WEIGHT}
+
+
+def _estimators() -> Iterator[Call]:
+    for name, make in MODELS.items():
+        yield _call(f"{name}.fit", make().fit, {"X": X, "y": Y, "treatment": TREATMENT}, only=_data_arguments(later=False),
+                    wrap=functools.partial(_fit, make))  # fmt: skip
+        if name not in DEFAULTS:
+            yield _parameters_of(name, make)
+            yield from _methods(name)
+
+
+def _fit(make: Callable[[], Any], /, **data: Any) -> Any:
+    model = make().fit(**data)
+    return model.predict(data["X"]) if hasattr(model, "predict") else model.feature_importances_
+
+
+def _parameters_of(name: str, make: Callable[[], Any]) -> Call:
+    def fit(**changed: Any) -> Any:
+        model = make().set_params(**changed).fit(X, Y, TREATMENT)
+        return model.predict(X) if hasattr(model, "predict") else model.feature_importances_
+
+    model, bad = make(), {}
+    hints = _hints(type(model))
+    for parameter in type(model)._get_param_names():
+        rule, special = type(model)._parameters[parameter], _SPECIAL.get(parameter)
+        allowed = special or _allowed(parameter, hints.get(parameter, Any))
+
+        def judge(value: Any, allowed: Any = allowed, rule: Any = rule) -> bool | None:
+            may = allowed(value)
+            return may if may is None else may and bool(rule.accepts(value))
+
+        bad[parameter] = (
+            getattr(model, parameter),
+            list(parameters(lambda value, judge=judge: _or_skip(judge, value))),
+        )
+    return Call(f"{name}()", fit, {}, bad)
+
+
+def _or_skip(judge: Callable[[Any], bool | None], value: Any) -> bool | None:
+    try:
+        return judge(value)
+    except (TypeError, ValueError, RuntimeError):
+        return False
+
+
+def _methods(name: str) -> Iterator[Call]:
+    """Every public method of a fitted model that takes arguments."""
+    model = _fitted(name)
+    for method in dir(type(model)):
+        code = getattr(type(model), method)
+        if method.startswith("_") or method in ("fit", "set_params", "get_params") or not callable(code):
+            continue
+        home = getattr(inspect.unwrap(code), "__module__", "") or ""
+        if not (home.startswith("upturn") or method in ("predict_response",)):
+            continue
+        with contextlib.suppress(AttributeError):
+            bound = getattr(model, method)
+            arguments = inspect.signature(bound).parameters
+            good = {key: GOOD[key] for key in ("X", "y", "treatment") if key in arguments}
+            if method == "save":
+                paths = list(parameters(lambda value: isinstance(value, str) and value != ""))
+                yield _call(f"{name}.save", bound, {"path": "model.upturn"}, only={"path": paths})
+                continue
+            if method == "encode_as":
+                good["encode"] = "code"
+            if method == "partition_of":
+                good["feature"] = 0
+            if not arguments:
+                continue
+            try:
+                if _consume(bound(**good)) is None:
+                    continue
+            except (ValueError, TypeError, NotFittedError):
+                continue  # refuses to be asked, as a ranker does to recommend
+            yield _call(f"{name}.{method}", bound, good, wrap=functools.partial(_asked, bound), later=True)
+
+
+def _asked(bound: Callable[..., Any], /, **given: Any) -> Any:
+    return _consume(bound(**given))
+
+
+def _consume(result: Any) -> Any:
+    if isinstance(result, types.GeneratorType | Iterator):
+        return list(result)
+    return 0 if result is None else result
+
+
+def _files() -> Iterator[Call]:
+    saved = Path("saved.upturn")
+    _fitted("UpliftTree").save(saved)
+    paths = list(parameters(lambda _: False))
+    yield _call("load", upturn.load, {"path": str(saved)}, only={"path": paths})
+    yield _call("load of options", upturn.load, {"path": str(saved)}, skip=("path",))
+
+
+@functools.cache
+def calls() -> tuple[Call, ...]:
+    """Everything that is attacked. Files are written to the current folder."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return (*_functions(), *_estimators(), *_files())
+
+
+def cases() -> list[Case]:
+    """Every bad value in every argument of every call."""
+    return [
+        Case(call, argument, bad) for call in calls() for argument, (_, values) in call.bad.items() for bad in values
+    ]
+
+
+def part_of(everything: list[Case], one_in: int) -> list[Case]:
+    """Some of the cases, the same ones every time."""
+    return [case for case in everything if zlib.crc32(case.name.encode()) % one_in == 0]
+
+
+def attacked_names() -> set[str]:
+    """The public names that are attacked, as ``room.name``, and estimators by their class."""
+    names = set()
+    for call in calls():
+        name = call.name.split(" of ")[0].split(" resumed")[0]
+        names.add(name.removesuffix("()").removesuffix(".fit"))
+    return names
+
+
+# ---------------------------------------------------------------------------------------------------------------- judging
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a case."""
+
+    kind: str
+    detail: str = ""
+    leaks: tuple[str, ...] = ()
+
+
+@functools.cache
+def _baseline(call: Call, argument: str) -> list[Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return numbers_in(call.function(**{**call.good, argument: call.bad[argument][0]}))
+
+
+Call.__hash__ = lambda self: hash(self.name)  # type: ignore[method-assign]
+
+
+def attack(case: Case) -> Verdict:
+    """Make the call and judge it."""
+    good = case.call.bad[case.argument][0]
+    value = case.bad.make(good)
+    found: list[Any] = []
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        try:
+            found = numbers_in(case.call.function(**{**case.call.good, case.argument: value}))
+        except Exception as error:
+            return Verdict(*_judge_error(error), _leaks(seen))
+    leaks = _leaks(seen)
+    if case.bad.must == "refuse":
+        return Verdict("silent", f"taken, and answered with {_short(found)}", leaks)
+    base = _baseline(case.call, case.argument)
+    if case.bad.must == "same" and not _equal(found, base):
+        return Verdict("silent", f"{_short(found)} where the good value gives {_short(base)}", leaks)
+    lost = sum(int((~np.isfinite(part)).sum()) for part in found)
+    told = any(issubclass(w.category, UserWarning) and not issubclass(w.category, RuntimeWarning) for w in seen)
+    if lost > sum(int((~np.isfinite(part)).sum()) for part in base) and not told:
+        return Verdict("silent", f"{lost} numbers that are not finite, without a word", leaks)
+    return Verdict("right", "", leaks)
+
+
+def _judge_error(error: Exception) -> tuple[str, str]:
+    trace = error.__traceback__
+    assert trace is not None
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    code = trace.tb_frame.f_code
+    ours = code.co_filename.startswith(HOME) and code.co_code[trace.tb_lasti] == _RAISE
+    said = f"{type(error).__name__}: {str(error)[:160]}"
+    names_the_file = isinstance(error, OSError) and error.filename is not None
+    if ours or names_the_file or isinstance(error, NotFittedError):
+        return "clear", said
+    where = next((f for f in reversed(traceback.extract_tb(error.__traceback__)) if f.filename.startswith(HOME)), None)
+    place = "" if where is None else f" at {os.path.relpath(where.filename, HOME)}:{where.lineno}"
+    return "raw", said + place
+
+
+def _leaks(seen: list[warnings.WarningMessage]) -> tuple[str, ...]:
+    """Warnings of numpy and the like that nobody turned into our words."""
+    return tuple(
+        f"{w.category.__name__}: {str(w.message)[:100]} at {os.path.relpath(w.filename, HOME)}:{w.lineno}"
+        for w in seen
+        if issubclass(w.category, RuntimeWarning | DeprecationWarning | FutureWarning)
+    )
+
+
+def numbers_in(result: Any) -> list[Any]:
+    """The numbers of a result, as arrays, in a fixed order."""
+    if isinstance(result, Table):
+        return [part for name in result.columns for part in numbers_in(result[name])]
+    if isinstance(result, Curve):
+        return [result.x, result.y]
+    if isinstance(result, np.ndarray):
+        if result.dtype.names:
+            return [part for name in result.dtype.names for part in numbers_in(result[name])]
+        return [result.astype(np.float64)] if result.dtype.kind in "biuf" else []
+    if isinstance(result, bool | int | float | np.number):
+        return [np.array(float(result))] if not isinstance(result, int) or abs(result) < 2**1000 else []
+    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+        return [part for field in dataclasses.fields(result) for part in numbers_in(getattr(result, field.name))]
+    if isinstance(result, Mapping):
+        return [part for value in result.values() for part in numbers_in(value)]
+    if isinstance(result, list | tuple):
+        return [part for value in result for part in numbers_in(value)]
+    return []
+
+
+def _equal(one: list[Any], other: list[Any]) -> bool:
+    return len(one) == len(other) and all(
+        a.shape == b.shape and np.allclose(a, b, rtol=1e-6, atol=1e-9, equal_nan=True)
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def _short(found: list[Any]) -> str:
+    return repr([np.ravel(part)[:3].tolist() for part in found[:2]])[:80]
+
+
+ROOMS = ("boosting", "datasets", "features", "meta", "metrics", "model_selection", "plot", "policy", "svm", "trees")
+
+
+def public_names() -> set[str]:
+    """Everything public that can be called with arguments: functions as ``room.name``, estimators by their class."""
+    found = {"check", "pack", "unpack", "load"}
+    for room in ROOMS:
+        home = importlib.import_module(f"upturn.{room}")
+        for name in home.__all__:
+            thing = getattr(home, name)
+            if inspect.isclass(thing):
+                found |= {name} if hasattr(thing, "_get_param_names") else set()
+            elif callable(thing) and inspect.signature(thing).parameters:
+                found.add(f"{room}.{name}")
+    return found
+
+
+__all__ = ["HUGE", "Case", "Verdict", "attack", "attacked_names", "cases", "part_of", "public_names"]
