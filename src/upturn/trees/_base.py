@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Floats, Indices
+from upturn._columns import warn_user
 from upturn._experiment import Experiment
 from upturn._parameters import FLAG, JOBS, LABEL, NONE, SEED, Rule, is_whole, number, one_of, whole
 from upturn.base import UpliftEstimator, finite, finite_importances
 from upturn.kernels.binning import MAX_BINS
 from upturn.kernels.criteria import ANY_WEIGHT, CRITERIA, Rules
-from upturn.metrics._estimate import warn_user
 from upturn.trees import _export
 from upturn.trees._bins import Bins
 from upturn.trees._growth import Soil, kept_histograms_fit
