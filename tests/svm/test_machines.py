@@ -532,7 +532,7 @@ def vanishing(model, X, y, t):
 def test_where_w_is_0_the_ranking_is_that_of_p_1_2():
     X, y, t = weak()
     smooth = UpliftSVM(C=0.3, ratio=1.3, p=1.2, tol=1e-11).fit(X, y, t)
-    scores = smooth.predict(X)
+    scores = smooth.predict(X) - smooth.predict(X).mean()
     order = np.random.default_rng(1).permutation(len(y))
     for tol in (1e-3, 1e-8, 1e-11):
         model = vanishing(UpliftSVM(C=0.3, ratio=1.3, p=1.0, tol=tol), X, y, t)
@@ -632,3 +632,24 @@ def test_auto_ratio_says_that_a_share_cannot_be_reached():
     assert np.mean(model.predict_sign(X) == 0) in (0.0, 1.0)
     smooth = UpliftSVM(p=1.2, ratio="auto", neutral=0.3).fit(X, y, t)  # what the message advises
     assert np.mean(smooth.predict_sign(X) == 0) == pytest.approx(0.3, abs=0.01)
+
+
+def test_labels_so_unbalanced_that_w_is_too_short_to_see():
+    """At p = 1.2 and labels of 200 to 1, w is of the order 200^-5: predict shows its scores on a scale of their own."""
+    rng = np.random.default_rng(0)
+    n = 20_000
+    X, t = rng.normal(size=(n, 2)), (rng.random(n) < 0.003).astype(int)
+    y = (rng.random(n) < 0.002 + 0.3 * t * (X[:, 0] > 0)).astype(int)
+    with pytest.warns(VanishingWarning, match=r"label is so rare.*p=2"):
+        model = UpliftSVM(p=1.2).fit(X, y, t)
+    assert model.dual_gap_ <= 1e-8
+    assert 0 < np.abs(model.coef_).max() < 1e-8
+    assert np.std(model.predict(X)) == pytest.approx(1.0)
+    np.testing.assert_allclose(
+        model.ranking_coef_ / np.abs(model.ranking_coef_).max(), model.coef_ / np.abs(model.coef_).max()
+    )
+    assert set(model.predict_sign(X)) == {1}
+    assert not UpliftSVM(p=2.0).fit(X, y, t).vanishing_
+    with pytest.warns(VanishingWarning):
+        turned = UpliftSVM(p=1.2).fit(X[::-1], y[::-1], t[::-1])
+    np.testing.assert_allclose(turned.predict(X), model.predict(X), atol=1e-4)

@@ -123,7 +123,8 @@ class Machine(UpliftEstimator):
             )
         self.objective_, self.dual_bound_ = float(solution.objective), float(solution.dual_bound)
         self.dual_gap_, self.n_iter_ = float(solution.gap), int(solution.iterations)
-        self.solver_, self.vanishing_ = solution.solver, solution.vanishing or not np.any(solution.coef)
+        self.solver_ = solution.solver
+        self.vanishing_ = solution.vanishing or ranking is not None or not np.any(solution.coef)
         total = solution.alpha.sum(axis=0)
         self.support_ = rows[total > 1e-9 * max(float(total.max(initial=0.0)), 1e-300)]
         self._set_planes(

@@ -14,7 +14,7 @@ from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn.svm._base import Machine
 from upturn.svm._solve import Prepared
-from upturn.svm._vanishing import Ranking, smooth_neighbour
+from upturn.svm._vanishing import Ranking, faint, smooth_neighbour
 
 
 class _Classifier(Machine):
@@ -30,8 +30,11 @@ class _Classifier(Machine):
         z, cost = np.where(self._labels(kept), 1.0, -1.0), float(self.C) * price[None, rows]
         prepared = Prepared(self._problem(), features, z, np.ones(len(rows), dtype=bool))
         solution, ranking = prepared.solve(cost), None
-        if solution.vanishing and solution.solver != "one-sided" and self.at_zero == "rank":
-            ranking = Ranking.of(smooth_neighbour(prepared, cost), features, kept.weights)
+        if solution.solver != "one-sided" and self.at_zero == "rank":
+            if solution.vanishing:
+                ranking = Ranking.of(smooth_neighbour(prepared, cost), features, kept.weights)
+            elif faint(solution, features):
+                ranking = Ranking.of(solution, features, kept.weights)
         self._adopt(solution, ranking, rows, data)
 
     def _recommend(self, X: Floats) -> Indices:

@@ -21,6 +21,7 @@ from upturn.svm._rows import BarrierRows, PowerRows
 from upturn.svm._system import NewtonSystem
 
 NEAR_ONE = 1.2  # below, Newton's line search gets stuck among rows on their margins
+SETTLED = 4  # steps that no longer lower the objective
 FLOOR = 1e-12  # slacks below it do not add curvature
 
 
@@ -41,6 +42,8 @@ def solve(problem: MarginProblem, data: MarginData, start: tuple[Floats, Floats]
         if solution.gap <= problem.tol:
             return solution
         tol, start = 0.1 * tol, (w, b)
+    if problem.for_direction and solution.gap <= 1e-6:
+        return solution
     return primal_dual(problem, data, spent)
 
 
@@ -53,8 +56,8 @@ def run(
     K = rows.n_planes
     e = np.zeros(K) if problem.plane_linear is None else problem.plane_linear
     newton = NewtonSystem(problem, rows.n_columns, K)
-    iteration = 0
-    for iteration in range(problem.max_iter):  # noqa: B007
+    iteration, values = 0, []
+    for iteration in range(problem.max_iter):
         found = rows.system(b)
         pull = problem.gradient(w)
         slope_w = pull - found.borders[K]
@@ -63,6 +66,9 @@ def run(
         excess = problem.conjugate(pull - slope_w) - problem.conjugate(pull) - float(w @ (-slope_w))
         if excess + float((1.0 + np.abs(b)) @ np.abs(slope_b)) <= tol * abs(value):
             break
+        values.append(value)
+        if iteration >= SETTLED and value >= values[-1 - SETTLED] - 1e-14 * abs(value):
+            break  # the slopes are rounding errors by now: the certificate will say how good the point is
         if not newton.factor(found):
             break
         dw, db = newton.solve(-slope_w, -slope_b)

@@ -65,6 +65,9 @@ class MarginProblem:
     intercept: bool = True  # False: every b is 0
     tol: float = 1e-8
     max_iter: int = 100
+    for_direction: bool = (
+        False  # a short w is wanted for its direction: Newton's last point knows it better than a smaller gap
+    )
 
     def regulariser(self, w: Floats) -> float:
         """½ wᵀHw + fᵀw + constant."""

@@ -99,9 +99,9 @@ class Prepared:
         return self._outside(found, cost)
 
     def with_power(self, power: float, tol: float) -> Prepared:
-        """The same rows with another exponent of the slacks."""
+        """The same rows with another exponent of the slacks, for the direction of w."""
         other = copy.copy(self)
-        other.problem = replace(self.problem, power=power, tol=tol)
+        other.problem = replace(self.problem, power=power, tol=tol, for_direction=True)
         return other
 
     @property

@@ -17,7 +17,7 @@ from upturn.svm._base import Machine
 from upturn.svm._energy import EXPONENT, EnergyTerm, signed_weights
 from upturn.svm._problem import MarginData, MarginSolution
 from upturn.svm._solve import Prepared, Start
-from upturn.svm._vanishing import Ranking, smooth_neighbour
+from upturn.svm._vanishing import Ranking, faint, smooth_neighbour
 
 RATIO = number(least=1).named(
     "a number of at least 1 (1 gives no neutral predictions, larger ones more; below 1 the hyperplanes change sides, Lemma 3.3.1)"
@@ -97,7 +97,8 @@ class UpliftSVM(Machine):
     coef_, coef_names_ : array of shape (q,), list of str
         w in the units of the user's columns; categorical columns have a coefficient per level. Linear kernel only.
     vanishing_ : bool
-        Whether w = 0 is optimal: its relative gap is at most 1e-8, whatever ``tol``.
+        Whether w = 0 is optimal: its relative gap is at most 1e-8, whatever ``tol``; or, for p > 1, whether w is so short (one
+        label is very rare) that ``predict`` brings its scores to another scale.
     ranking_coef_ : array of shape (q,)
         The coefficients of ``predict``: ``coef_``, except where w = 0 is optimal. Linear kernel only.
     feature_importances_ : array of shape (p,)
@@ -341,8 +342,10 @@ class UpliftTask:
         self, solution: MarginSolution, C: float, ratio: float, start: Start | None = None
     ) -> tuple[Ranking | None, Start | None]:
         """What ranks where w = 0 is optimal, and (w, b) for the next such point to start from."""
-        if not solution.vanishing or solution.solver == "one-sided" or self._at_zero == "zero":
+        if solution.solver == "one-sided" or self._at_zero == "zero":
             return None, start
+        if not solution.vanishing:
+            return (Ranking.of(solution, self.features, self.weight) if faint(solution, self.features) else None), start
         found = smooth_neighbour(self.prepared, self.cost(C, ratio), start)
         return Ranking.of(found, self.features, self.weight), (found.coef, found.intercepts)
 

@@ -20,6 +20,7 @@ from upturn.svm._solve import Prepared, Start
 
 AT_ZERO = one_of("rank", "zero")
 POWER = 1.2
+FAINT = 1e-7  # range of scores below which they are shown on another scale
 TOL = 1e-11  # its direction is then the same to some 6 digits from any start
 
 
@@ -29,7 +30,7 @@ class VanishingWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Ranking:
-    """Scores x·w - middle, of standard deviation 1 on the training rows."""
+    """Scores x·w - middle, of mean 0 and standard deviation 1 on the training rows."""
 
     w: Floats
     middle: float
@@ -38,11 +39,12 @@ class Ranking:
     def of(cls, solution: MarginSolution, features: Floats, weight: Floats) -> Ranking | None:
         """The scores of a solution brought to their scale; None if it, too, gives everybody the same."""
         scores = features @ solution.coef
-        scores -= np.average(scores, weights=weight)
+        middle = float(np.average(scores, weights=weight))
+        scores -= middle
         spread = float(np.sqrt(np.average(scores**2, weights=weight)))
         if not spread > 0.0:
             return None
-        return cls(solution.coef / spread, float(solution.intercepts.mean()) / spread)
+        return cls(solution.coef / spread, middle / spread)
 
     def get_state(self) -> dict[str, Any]:
         """For a saved model."""
@@ -57,6 +59,14 @@ class Ranking:
         return cls(w, middle)
 
 
+def faint(solution: MarginSolution, features: Floats) -> bool:
+    """Whether w is not 0 but so short that its scores would drown in the rounding of the intercepts.
+
+    For p > 1 and labels of n₁ and n₂ rows, w is of the order (n₂/n₁)^(1/(p - 1)), n₂ the fewer: 200 to 1 is 3e-12 at p = 1.2.
+    """
+    return bool(np.any(solution.coef)) and float(np.ptp(features @ solution.coef)) < FAINT
+
+
 def smooth_neighbour(prepared: Prepared, cost: Floats, start: Start | None = None) -> MarginSolution:
     """The solution at p = 1.2 with the same rows and costs."""
     return prepared.with_power(POWER, TOL).solve(cost, start)
@@ -64,6 +74,12 @@ def smooth_neighbour(prepared: Prepared, cost: Floats, start: Start | None = Non
 
 def explain(name: str, point: str, p: float, solution: MarginSolution, ranking: Ranking | None, X: Floats) -> str:
     """The sentence of the warning: what was found, what predict does now, and what to do."""
+    if p > 1.0 and ranking is not None:
+        return (
+            f"{name}: one label is so rare that w is too short to see (p={p:g}, {point}). predict gives its scores scaled to a "
+            "standard deviation of 1; signs and recommendations are the same for everybody. Take p=2, or group_average=True "
+            "where one arm is small"
+        )
     if p > 1.0 or solution.solver == "one-sided" or not _varies(X):
         if solution.solver == "one-sided":
             why = "all rows have the same label (success with the treatment is that of failure without it)"
