@@ -56,6 +56,7 @@ from upturn.kernels.histogram import (
     empty_rows,
     features_a_pass,
     node_sums,
+    read_only,
     subtract,
     words_a_row,
 )
@@ -143,7 +144,7 @@ def grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout):
     longer than that.
     """
     n_arms = root_mean.size
-    binned = Binned(*(_frozen(item) if isinstance(item, np.ndarray) else item for item in binned))
+    binned = read_only(binned)
     room = make_room(n_arms, rows, held, binned, rules, layout)
     growth = Growth(
         np.empty((_NODES, LINKS), np.int32),
@@ -159,13 +160,6 @@ def grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout):
         if waiting == 0:
             return n_nodes, growth.links, growth.numbers, n_sets, growth.sets
         growth = _longer(growth)
-
-
-def _frozen(array):
-    """The same numbers, read-only: of the arrays inside a tuple a kernel takes one kind only."""
-    view = np.asarray(array).view()
-    view.flags.writeable = False
-    return view
 
 
 def _longer(growth):
@@ -189,10 +183,15 @@ def _twice(array):
 # a tuple: numba compiles that several times faster.
 
 
+@inner
+def _child(key, left):
+    return fold(key, _LEFT if left else _RIGHT)
+
+
 @kernel(u8, u8, b1)
 def child_key(key, left):
     """The key of a node's left or right child."""
-    return fold(key, _LEFT if left else _RIGHT)
+    return _child(key, left)
 
 
 @inner
@@ -426,7 +425,7 @@ def _grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout, ro
             stack[child_at + _HELD_START] = held_start if left else held_border
             stack[child_at + _HELD_STOP] = held_border if left else held_stop
             stack[child_at + _BLOCK], stack[child_at + _SLOT] = local, large_slot if which == 0 else small_slot
-            keys[waiting + which] = fold(key, _LEFT if left else _RIGHT)
+            keys[waiting + which] = _child(key, left)
         waiting += 2
         n_nodes += 2
     growth.counts[0], growth.counts[1] = n_nodes, n_sets
