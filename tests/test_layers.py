@@ -24,8 +24,9 @@ LEVELS: list[set[str]] = [
     {"svm", "trees", "features", "datasets"},
     {"_nuisance"},
     {"boosting", "meta", "policy", "model_selection", "_check", "_power", "_subgroups"},
-    {"plot"},
+    {"plot", "_compile"},
     {"cli"},
+    {"__main__"},
 ]
 LEVEL = {room: depth for depth, rooms in enumerate(LEVELS) for room in rooms}
 

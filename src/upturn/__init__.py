@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "check": "upturn._check",
+    "compile": "upturn._compile",
     "power": "upturn._power",
     "subgroups": "upturn._subgroups",
     "pack": "upturn._target",

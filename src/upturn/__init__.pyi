@@ -11,6 +11,7 @@ from upturn import policy as policy
 from upturn import svm as svm
 from upturn import trees as trees
 from upturn._check import check as check
+from upturn._compile import compile as compile
 from upturn._power import power as power
 from upturn._subgroups import subgroups as subgroups
 from upturn._target import pack as pack

@@ -103,17 +103,21 @@ def kernel(returns: Any, *arguments: Any) -> Callable[[Function], Function]:
             return function
         compiled: Any = None
 
+        def make_ready() -> None:
+            nonlocal compiled
+            with _COMPILING:  # threads that come first together compile once
+                if compiled is None:
+                    fresh = compile_kernel(function, returns(*arguments), _OPTIONS)
+                    fresh.disable_compile()
+                    compiled = fresh
+
         @functools.wraps(function)
         def call(*values: Any) -> Any:
-            nonlocal compiled
             if compiled is None:
-                with _COMPILING:  # threads that come first together compile once
-                    if compiled is None:
-                        fresh = compile_kernel(function, returns(*arguments), _OPTIONS)
-                        fresh.disable_compile()
-                        compiled = fresh
+                make_ready()
             return compiled(*values)
 
+        call.make_ready = make_ready  # type: ignore[attr-defined]
         return call  # type: ignore[return-value]
 
     return decorate

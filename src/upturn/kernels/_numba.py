@@ -18,7 +18,7 @@ from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
 
-from upturn.kernels._stamp import STAMP, sources_changed, warn_damaged, warn_uncached
+from upturn.kernels._stamp import STAMP, say_compiling, sources_changed, warn_damaged, warn_uncached
 
 # --- inner functions ---
 
@@ -109,7 +109,10 @@ class _Cache(FunctionCache):  # type: ignore[misc]
     def load_overload(self, signature: Any, context: Any) -> Any:
         """Load compiled code; None if there is none, of other sources, or damaged."""
         try:
-            return super().load_overload(signature, context)
+            found = super().load_overload(signature, context)
+            if found is None:
+                say_compiling()
+            return found
         except Exception as error:  # unpickling a damaged file may raise anything
             try:
                 self.flush()

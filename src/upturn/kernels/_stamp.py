@@ -1,4 +1,5 @@
-"""The stamp of compiled code: a hash of the sources of all kernels. And the warnings about code that cannot be kept.
+"""The stamp of compiled code: a hash of the sources of all kernels. And what is said about compiling: that it goes on, and that
+code cannot be kept.
 
 A kernel's machine code contains the functions it calls, which live in other files. numba looks only at the kernel's own
 file when it decides whether code on disk is fresh; compiled code of this library therefore carries this stamp as well.
@@ -7,8 +8,9 @@ file when it decides whether code on disk is fresh; compiled code of this librar
 from __future__ import annotations
 
 import hashlib
+import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import resources
 from typing import Any
 
@@ -44,6 +46,22 @@ def _warn_once(kind: str, message: str) -> None:
     if kind not in _SAID:
         _SAID.add(kind)
         warnings.warn(message, RuntimeWarning, stacklevel=2)
+
+
+# Who is told that code is being compiled; by default whoever sits at the terminal.
+listener: Callable[[str], None] | None = None
+
+
+def say_compiling() -> None:
+    """Say, once in a process, why the first use takes a while."""
+    if "compiling" in _SAID:
+        return
+    _SAID.add("compiling")
+    words = "upturn: compiling, once per machine (`upturn compile` does all of it in advance)"
+    if listener is not None:
+        listener(words)
+    elif sys.stderr is not None and sys.stderr.isatty():
+        print(words, file=sys.stderr, flush=True)
 
 
 def warn_uncached(found: object) -> None:
