@@ -229,6 +229,9 @@ def test_compare_models():
     from scipy.stats import t as student
 
     assert table["p_corrected"][row] == pytest.approx(2 * student.sf(abs(t), 5))
+    reach = student.ppf(0.975, 5) * difference.mean() / t
+    assert table["low"][row] == pytest.approx(difference.mean() - abs(reach))
+    assert table["high"][row] == pytest.approx(difference.mean() + abs(reach))
     same = list(table["model"]).index("clone")
     assert (table["p_signed_rank"][same], table["mark"][same]) == (1.0, "")
     curve = found.curves["flat"]
@@ -256,10 +259,10 @@ def test_splits_without_a_number_are_left_out():
     table = found.table()
     assert (table["mean"][1], table["difference"][1], table["wins"][1]) == (10 / 3, 4 / 3, 3)
     assert table["p_signed_rank"][1] == signed_rank_test([1, 2, 1])
-    assert repr(found).splitlines()[0] == "auuc over 3 splits, against 'base'"
+    assert repr(found).splitlines()[0] == "auuc over 3 splits, against 'base', 95% intervals"
     assert repr(found).splitlines()[-1] == "left out: 1 split(s) on which a score is not defined"
     nothing = ModelComparison({"base": np.full(2, np.nan), "other": np.ones(2)}, "base", "auuc", {}, 0.2)
-    assert repr(nothing).splitlines()[2].split() == ["base", "n/a", "n/a", "n/a", "0", "n/a", "n/a"]
+    assert repr(nothing).splitlines()[2].split() == ["base", *["n/a"] * 5, "0", "n/a", "n/a"]
 
 
 def test_an_interrupted_comparison_goes_on(tmp_path):

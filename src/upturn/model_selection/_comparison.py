@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtr
+from scipy.special import stdtr, stdtrit
 from sklearn.base import clone
 
 from upturn._arrays import Floats
@@ -113,13 +113,26 @@ class ModelComparison(Mapping[str, Floats]):
         and ``**`` where it is larger than two, as in Table 6.4.1 of Zaniewicz (2018), which leaves open whether the standard
         deviation is that of the difference or of the areas. ``wins`` counts the splits on which
         the model beat the baseline. ``p_signed_rank`` is the exact Wilcoxon test over splits. Splits share rows, which
-        makes it too sure when they overlap; ``p_corrected`` is the t-test corrected for that (Nadeau and Bengio, 2003).
+        makes it too sure when they overlap; ``p_corrected`` is the t-test corrected for that (Nadeau and Bengio, 2003), and
+        ``low`` and ``high`` are the ends of its 95% interval of the difference.
         Splits on which a score is not defined (NaN) are left out, for all models.
         """
         defined = np.isfinite(np.array(list(self.values()))).all(axis=0)
         base = self[self.baseline][defined]
         columns: dict[str, list[Any]] = {
-            name: [] for name in ("model", "mean", "sd", "difference", "mark", "wins", "p_signed_rank", "p_corrected")
+            name: []
+            for name in (
+                "model",
+                "mean",
+                "sd",
+                "difference",
+                "low",
+                "high",
+                "mark",
+                "wins",
+                "p_signed_rank",
+                "p_corrected",
+            )
         }
         for model, all_scores in self.items():
             scores = all_scores[defined]
@@ -127,12 +140,15 @@ class ModelComparison(Mapping[str, Floats]):
             mean, sd = float(d.mean()) if n else np.nan, float(d.std(ddof=1)) if n > 1 else np.nan
             same = model == self.baseline
             mark = "" if same or not sd > 0 else "**" if abs(mean) > 2 * sd else "*" if abs(mean) > sd else ""
-            t = mean / (sd * np.sqrt(1 / n + self._ratio)) if sd > 0 else np.nan
+            se = sd * np.sqrt(1 / n + self._ratio) if sd > 0 else np.nan
+            t, reach = mean / se, float(stdtrit(n - 1, 0.975)) * se if n > 1 else np.nan
             row = {
                 "model": model,
                 "mean": float(scores.mean()) if n else np.nan,
                 "sd": float(scores.std(ddof=1)) if n > 1 else np.nan,
                 "difference": np.nan if same else mean,
+                "low": np.nan if same else mean - reach,
+                "high": np.nan if same else mean + reach,
                 "mark": mark,
                 "wins": int((d > 0).sum()),
                 "p_signed_rank": np.nan if same or not n else signed_rank_test(d),
@@ -145,9 +161,9 @@ class ModelComparison(Mapping[str, Floats]):
             notes.append(f"left out: {(~defined).sum()} split(s) on which a score is not defined")
         return Table(
             columns,
-            title=f"{self.metric} over {len(base)} splits, against {self.baseline!r}",
+            title=f"{self.metric} over {len(base)} splits, against {self.baseline!r}, 95% intervals",
             notes=notes,
-            formats=dict.fromkeys(("mean", "sd", "difference", "p_signed_rank", "p_corrected"), _number),
+            formats=dict.fromkeys(("mean", "sd", "difference", "low", "high", "p_signed_rank", "p_corrected"), _number),
             library=self._library,
         )
 
