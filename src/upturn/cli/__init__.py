@@ -1,0 +1,36 @@
+"""The command ``upturn``: from a file to a decision without writing Python. Needs the extra ``[cli]``.
+
+=============  ==========================================================================================================
+``_app``       the commands put together, and the one place where errors become a line and an exit code
+``_command``   options that commands share, written once
+``_say``       what is said: results, notes, progress, JSON
+``_read``      tables of every format, as lazy frames of polars
+``_roles``     which column is what: flags, ``upturn.toml``, and what can be seen
+``_leaks``     columns that know too much
+``_load``      a table and its roles as an experiment
+``_models``    models by name and their parameters
+``_predict``   a saved model asked about a table of any size
+``_write``     files written whole or not at all
+=============  ==========================================================================================================
+
+and a file for each command. Nothing heavy is imported before a command runs: help takes a sixth of a second.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with the arguments of the process, or these, and return its exit code."""
+    absent = [name for name in ("typer", "rich", "polars") if importlib.util.find_spec(name) is None]
+    if absent:
+        print(f"upturn: the command needs {' and '.join(absent)}: pip install 'upturn[cli]'", file=sys.stderr)
+        return 2
+    from upturn.cli._app import run
+
+    return run(arguments)

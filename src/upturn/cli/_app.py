@@ -1,0 +1,124 @@
+"""The commands put together, and the one place where errors become a line and an exit code.
+
+0: done. 1: ``check`` found problems. 2: something the user can mend. 130: interrupted. Anything else that goes wrong is a
+defect of this program and shows where it happened.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+import upturn
+from upturn.cli import _check, _compare, _datasets, _demo, _evaluate, _fit, _score, _select, _show, _target
+from upturn.cli._command import command
+from upturn.cli._say import NobodyReadsError, UserError, one_line
+
+_ABOUT = """Uplift modelling from a file: is the experiment sound, for whom did it work, whom to treat next.
+
+Start with `upturn check DATA --outcome … --treatment …`, or with `upturn demo`. The first run writes what the columns are to upturn.toml, and later ones need no flags."""
+
+_ROLES = "--outcome visit --treatment segment"
+# Function, an example that works, and whether it takes a table and the roles of its columns.
+_COMMANDS: dict[str, tuple[Any, str, bool]] = {
+    "check": (_check.check, f"upturn check mail.csv {_ROLES}", True),
+    "fit": (_fit.fit, f"upturn fit mail.csv {_ROLES} --model forest --set max_depth=5 -o model.upturn", True),
+    "compare": (_compare.compare, f"upturn compare mail.csv {_ROLES} --models forest,x,dr,svm --repeats 20", True),
+    "evaluate": (_evaluate.evaluate, f"upturn evaluate model.upturn new.csv {_ROLES} --plots plots", True),
+    "score": (_score.score, "upturn score model.upturn people.csv -o scores.parquet", True),
+    "target": (
+        _target.target,
+        "upturn target model.upturn people.csv --budget 3000 --cost 1.2 --value 25 -o list.csv",
+        True,
+    ),
+    "select": (_select.select, f"upturn select mail.csv {_ROLES} --method umodl", True),
+    "show": (_show.show, "upturn show model.upturn", False),
+    "export": (_show.export, "upturn export model.upturn --to json -o model.json", False),
+    "demo": (_demo.demo, "upturn demo --folder upturn-demo", False),
+    "compile": (_demo.compile_kernels, "upturn compile", False),
+}
+
+# An estimator, a gate or a file that refuses something says so in words for users.
+_IN_WORDS = (UserError, ValueError, TypeError, OSError, ImportError)
+
+
+def make_app() -> typer.Typer:
+    """The application; help is plain text in a pipe and coloured on a terminal."""
+    app = typer.Typer(
+        name="upturn",
+        help=_ABOUT,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich" if sys.stdout.isatty() else None,
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )
+    for name, (function, example, data) in _COMMANDS.items():
+        command(app, name, example=example, data=data)(function)
+    sets = typer.Typer(help="Data sets to try things on.", no_args_is_help=True)
+    command(sets, "list", example="upturn datasets list", data=False)(_datasets.list_sets)
+    command(sets, "get", example="upturn datasets get campaign --rows 20000 -o campaign.csv", data=False)(_datasets.get)
+    app.add_typer(sets, name="datasets")
+
+    @app.callback()
+    def options(
+        version: Annotated[
+            bool, typer.Option("--version", is_eager=True, callback=_version, help="Show the version and leave.")
+        ] = False,
+    ) -> None:
+        """What goes before any command."""
+
+    return app
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"upturn {upturn.__version__}")
+        raise typer.Exit
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return the exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = make_app()(given, prog_name="upturn", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except KeyboardInterrupt:
+        return _fail("interrupted", given, 130)
+    except NobodyReadsError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is in its buffer goes nowhere
+        return 0
+    except Exception as error:
+        if type(error).__name__ == "Abort":
+            return _fail("interrupted", given, 130)
+        text = _words(error)
+        if text is None or os.environ.get("UPTURN_TRACEBACK"):
+            raise
+        return _fail(text, given, 2)
+
+
+def _words(error: Exception) -> str | None:
+    """What to tell a user; None for a defect of this program."""
+    usage: Any = getattr(error, "format_message", None)  # of the parser of command lines
+    if usage is not None:
+        context = getattr(error, "ctx", None)
+        where = "upturn" if context is None else context.command_path
+        text = usage().rstrip(".")
+        return f"{text}{'' if text.endswith('?') else ';'} see {where} --help"
+    if type(error).__module__.startswith("polars"):
+        return f"the table could not be read: {one_line(error)[:400]}"
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error) if isinstance(error, _IN_WORDS) else None
+
+
+def _fail(text: str, given: Sequence[str], code: int) -> int:
+    line = one_line(text)
+    print(f"upturn: {line}", file=sys.stderr)
+    if "--json" in given:
+        print(json.dumps({"error": line, "code": code}, ensure_ascii=False))
+    return code

@@ -1,0 +1,56 @@
+"""``upturn fit``: learn a model from an experiment and save it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from upturn.cli._command import Session
+from upturn.cli._models import AUTO, MODELS
+
+OUTPUT = Annotated[str, typer.Option("--output", "-o", help="File to write the model to.")]
+MODEL = Annotated[
+    str,
+    typer.Option("--model", "-m", help=f"auto (at present the {AUTO}), {', '.join(MODELS)}; or the name of a class."),
+]
+SETTINGS = Annotated[
+    list[str] | None, typer.Option("--set", help="A parameter of the model, NAME=VALUE; may be repeated.")
+]
+
+
+def fit(session: Session, output: OUTPUT = "model.upturn", model: MODEL = "auto", settings: SETTINGS = None) -> int:
+    """Learn a model from an experiment and save it.
+
+    To know how good it is on people it has not seen, use `upturn compare`, or `upturn evaluate` with other rows.
+    """
+    from upturn.cli._load import load
+    from upturn.cli._models import class_name, make_model
+    from upturn.cli._write import whole_file
+
+    voice = session.voice
+    class_name(model)  # before anything is read
+    data = load(voice, session.roles, session.file)
+    arms, seed, jobs = data.target.n_arms, session.seed, session.jobs
+    made = make_model(model, settings or (), control=data.control, n_arms=arms, seed=seed, jobs=jobs)
+    for leak in data.leaks():
+        voice.note(
+            f"{leak.column}: suspected leak, {leak.evidence} (--drop {leak.column} if it was measured after the treatment)"
+        )
+    has_bar = "verbose" in made.get_params(deep=False)
+    if has_bar:
+        made.set_params(verbose=int(voice.shows_bars))
+    with whole_file(output) as place, voice.step(f"fitting {type(made).__name__} to {len(data.y):,} rows", has_bar):
+        made.fit(data.X, data.y, data.treatment, data.weight)
+        made.save(place)
+    named = ", ".join(str(arm) for arm in made.arms_)
+    voice.result(
+        f"{type(made).__name__} of {named} against {made.control_}, from {len(data.y):,} rows and {data.X.width} features: {output}",
+        model=type(made).__name__,
+        output=output,
+        rows=len(data.y),
+        features=data.X.columns,
+        control=made.control_,
+        arms=made.arms_,
+    )
+    return 0

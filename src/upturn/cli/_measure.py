@@ -1,0 +1,95 @@
+"""A saved model on an experiment: its scores beside outcomes, arms and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._arrays import Floats
+from upturn.cli._command import Session
+from upturn.cli._load import Settled, read_labels, read_outcome, settle
+from upturn.cli._predict import Asked, ask_about
+from upturn.cli._say import UserError, did_you_mean
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Scores of everybody, and the experiment they were in, where there is one."""
+
+    asked: Asked
+    frame: pl.DataFrame
+    score: Floats
+    y: Floats | None
+    treatment: NDArray[Any] | None
+    weight: Floats | None
+
+
+def measure(session: Session, model: Any, *, experiment: bool, more: Sequence[str] = ()) -> Measured:
+    """Ask a model about a table; with ``experiment``, outcome and treatment must be there, and rows without them go."""
+    voice = session.voice
+    settled = settle(voice, session.roles, session.file, experiment=experiment)
+    outcome, success = _outcome(settled)
+    roles = settled.asked
+    columns = settled.source.scan(sample=True).collect_schema().names()
+    wanted = {"outcome": outcome, "treatment": roles.treatment, "weight": roles.weight}
+    for role, name in wanted.items():
+        said = experiment or getattr(settled.flagged, role) is not None
+        if name is None and experiment and role != "weight":
+            raise UserError(f"{role} not named: say which column it is, as in --{role} NAME")
+        if name is not None and said and name not in columns:
+            raise UserError(
+                f"--{role} {name}: {settled.source.name} has no column {name!r}; {did_you_mean(name, columns)}"
+            )
+    for name in more:
+        if name not in columns:
+            raise UserError(f"{settled.source.name} has no column {name!r}; {did_you_mean(name, columns)}")
+    numbers = [name for name in (outcome, roles.weight, *more) if name is not None and name in columns]
+    asked = ask_about(model, settled, numbers)
+    carry = [*numbers, *([roles.treatment] if roles.treatment in columns else [])]
+    with voice.step(f"scoring {settled.source.name}"):
+        frame = asked.ask(asked.scores, asked.score_types, session.jobs, carry).collect(engine="streaming")
+    there = outcome in frame.columns and roles.treatment in frame.columns
+    y = treatment = weight = None
+    if there:
+        assert outcome is not None
+        assert roles.treatment is not None
+        lost = frame.get_column(outcome).is_null() | frame.get_column(roles.treatment).is_null()
+        if lost.any() and experiment:
+            voice.note(f"{lost.sum():,} rows without an outcome or a treatment: left out")
+            frame = frame.filter(~lost)
+        elif lost.any():
+            voice.note(f"{lost.sum():,} rows have no outcome or treatment: gains are predicted, not measured")
+        if experiment or not lost.any():
+            y = read_outcome(voice, frame.get_column(outcome), success)
+            treatment = read_labels(frame.get_column(roles.treatment))
+            if roles.weight is not None:
+                weight = frame.get_column(roles.weight).to_numpy()
+    if y is not None and _same_file(settled.fitted_to, settled.source.name):
+        voice.note(
+            f"note: if the model was fitted to {settled.source.name}, what is measured here is too good: use rows it has not seen, or "
+            "`upturn compare`"
+        )
+    score = frame.select(asked.score_names).to_numpy()
+    return Measured(asked, frame, np.ascontiguousarray(score), y, treatment, weight)
+
+
+def _same_file(first: str | None, second: str) -> bool:
+    return first is not None and Path(first).resolve() == Path(second).resolve()
+
+
+def _outcome(settled: Settled) -> tuple[str | None, str | None]:
+    """The column of the outcome, and the value in it that is the success."""
+    outcome = settled.asked.outcome
+    if outcome is None:
+        return None, None
+    columns = settled.source.scan(sample=True).collect_schema().names()
+    name, mark, value = outcome.partition("=")
+    return (name, value) if mark and outcome not in columns else (outcome, None)

@@ -1,0 +1,158 @@
+"""A saved model asked about a table of any size: batch after batch, in constant memory.
+
+polars reads, asks and writes in a stream; batches are asked about on several threads, one a batch, and come out in order.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upturn._parallel import count_threads
+from upturn.cli._load import Settled, as_features
+from upturn.cli._read import Source
+from upturn.cli._roles import looks_like_id
+from upturn.cli._say import UserError, did_you_mean
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def load_model(path: str, trusted: Sequence[str] | None, jobs: int | None) -> Any:
+    """A model that can be asked, out of its file."""
+    from upturn import load
+
+    try:
+        return load(path, trusted=tuple(trusted or ()), n_jobs=jobs)
+    except FileNotFoundError:
+        raise UserError(f"there is no model {path!r}: make one with `upturn fit DATA … -o {path}`") from None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A model, the table it is asked about, and which of its columns are carried along."""
+
+    model: Any
+    source: Source
+    frame: pl.LazyFrame
+    ids: tuple[str, ...]
+
+    @property
+    def score_names(self) -> list[str]:
+        """Columns of the scores: ``uplift``, or one for each arm."""
+        arms = self.model.arms_
+        return ["uplift"] if len(arms) == 1 else [f"uplift_{arm}" for arm in arms]
+
+    @property
+    def id_names(self) -> list[str]:
+        """Columns that say who a row is: the identifiers, or the number of the row, the first being 1."""
+        return list(self.ids) or ["row"]
+
+    def ask(
+        self,
+        answer: Callable[[pl.DataFrame], dict[str, Any]],
+        types: dict[str, Any],
+        jobs: int,
+        carry: Sequence[str] = (),
+    ) -> pl.LazyFrame:
+        """Ids, columns to ``carry`` and answers, a lazy table; ``answer(X)`` gives columns of these types."""
+        import polars as pl
+
+        frame, carried = self.frame, [*self.id_names, *(name for name in carry if name not in self.id_names)]
+        if not self.ids:
+            frame = frame.with_row_index("row", offset=1)
+        schema = frame.collect_schema()
+        turn = threading.BoundedSemaphore(count_threads(jobs))
+        features = [str(name) for name in self.model.feature_names_in_]
+
+        def batch(rows: pl.DataFrame) -> pl.DataFrame:
+            if not len(rows):
+                return rows.select(carried).with_columns(**{k: pl.lit(None, v) for k, v in types.items()})
+            with turn:
+                found = answer(as_features(rows.select(features)))
+            return rows.select(carried).with_columns(**{k: pl.Series(k, found[k], dtype=v) for k, v in types.items()})
+
+        return frame.map_batches(batch, streamable=True, schema={**{k: schema[k] for k in carried}, **types})
+
+    def scores(self, X: pl.DataFrame) -> dict[str, Any]:
+        """The model's scores as columns."""
+        matrix = np.asarray(self.model.predict(X)).reshape(len(X), -1)
+        return {name: matrix[:, k] for k, name in enumerate(self.score_names)}
+
+    @property
+    def score_types(self) -> dict[str, Any]:
+        """Columns of the scores, with their type."""
+        import polars as pl
+
+        return dict.fromkeys(self.score_names, pl.Float64)
+
+
+def ask_about(model: Any, settled: Settled, more: Sequence[str] = ()) -> Asked:
+    """Make sure that the table has the columns of the model; of numbers in ``more``, those it has come along."""
+    source, asked = settled.source, settled.asked
+    if not hasattr(model, "feature_names_in_"):
+        raise UserError(
+            "the model was fitted to columns without names, so a table cannot be matched to it: fit one to a table, as "
+            "`upturn fit` does"
+        )
+    features = [str(name) for name in model.feature_names_in_]
+    guess = source.scan(sample=True)
+    schema = guess.collect_schema()
+    columns = schema.names()
+    missing = [name for name in features if name not in columns]
+    if missing:
+        raise UserError(
+            f"{source.name} has no column {missing[0]!r}, which the model was fitted with"
+            + (f" (nor {len(missing) - 1} more)" if len(missing) > 1 else "")
+            + f"; {did_you_mean(missing[0], columns)}"
+        )
+    ids = _ids(guess, settled, columns, features)
+    extra = [name for name in [*more, asked.treatment] if name is not None and name in columns]
+    types = _types(model, schema, ids, more, source)
+    needed = list(dict.fromkeys([*ids, *features, *extra]))
+    return Asked(model, source, source.scan(types, sample=True).select(needed), tuple(ids))
+
+
+def _ids(guess: pl.LazyFrame, settled: Settled, columns: list[str], features: list[str]) -> list[str]:
+    """Identifiers that were named, or written down, or that can be seen in the first rows."""
+    for name in settled.flagged.id:
+        if name not in columns:
+            raise UserError(f"--id {name}: {settled.source.name} has no column {name!r}; {did_you_mean(name, columns)}")
+    asked = settled.asked
+    named = [name for name in asked.id if name in columns]
+    if named:
+        return named
+    outcome = (asked.outcome or "").partition("=")[0]
+    taken = {*features, *asked.drop, *asked.named.values(), outcome}
+    others = [name for name in columns if name not in taken]
+    head = guess.select(others).head(1000).collect()
+    return [name for name in others if not head[name].dtype.is_temporal() and looks_like_id(head[name])]
+
+
+def _types(model: Any, schema: Any, ids: list[str], more: Sequence[str], source: Source) -> dict[str, Any]:
+    """Types to read a CSV with: ids as they are written, levels as text, numbers as floats whatever the first rows hold."""
+    import polars as pl
+
+    if not source.is_text:
+        return {}
+    types: dict[str, Any] = {name: pl.Float64 for name in more if name in schema and schema[name].is_numeric()}
+    types.update(dict.fromkeys(ids, pl.String))
+    for name, levels in zip(model._schema.names, model._schema.levels, strict=True):
+        if levels is not None and any(isinstance(level, str) for level in levels):
+            types[name] = pl.String
+        elif schema[name].is_numeric() or schema[name] == pl.String:
+            types[name] = pl.Float64
+    return types
+
+
+def count_rows(asked: Asked) -> int | None:
+    """Rows of a table where a file says so without being read: for a progress bar."""
+    import polars as pl
+
+    if asked.source.kind not in ("parquet", "arrow"):
+        return None
+    return int(asked.frame.select(pl.len()).collect().item())

@@ -1,0 +1,254 @@
+"""Which column is what: by flags, by the file ``upturn.toml`` of an earlier run, and by what can be seen.
+
+A flag goes before the file, and the file before what is seen. The file is written by the first run that finds none. Later
+flags add to it what it does not say, such as another column to drop; one that contradicts it holds for that run alone.
+Columns that cannot be features are found and named, identifiers and dates among them; nothing is left out without a word.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from upturn.cli._say import UserError, did_you_mean, one_line
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FILE = "upturn.toml"
+LISTS = ("id", "drop", "keep")
+_ID_NAME = re.compile(r"(^|[_\-. ])(id|uid|guid|uuid|key)$|[a-z]I[dD]$|^(email|e-mail|phone)$", re.IGNORECASE)
+_FEWEST = 20  # rows below which nothing looks like an identifier
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Columns by what they are; None and () where nothing was said."""
+
+    data: str | None = None
+    outcome: str | None = None
+    treatment: str | None = None
+    control: str | None = None
+    weight: str | None = None
+    group: str | None = None
+    id: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+
+    def over(self, other: Roles) -> Roles:
+        """These roles, and where they say nothing about something or some column, the other ones."""
+        mine = {*self.id, *self.drop, *self.keep, *self.named.values()}
+        values: dict[str, Any] = {}
+        for part in fields(Roles):
+            own, others = getattr(self, part.name), getattr(other, part.name)
+            if part.name in LISTS:
+                values[part.name] = own + tuple(name for name in others if name not in mine)
+            else:
+                values[part.name] = others if own is None else own
+        if values["treatment"] != other.treatment and self.control is None:
+            values["control"] = None  # the other one's is of other arms
+        return Roles(**values)
+
+    def read_lists(self, columns: Sequence[str]) -> Roles:
+        """With the names between commas told apart."""
+        told: dict[str, Any] = {role: names_in(getattr(self, role), columns) for role in LISTS}
+        return replace(self, **told)
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Columns of one role each, by that role."""
+        single = {"outcome": self.outcome, "treatment": self.treatment, "weight": self.weight, "group": self.group}
+        return {role: name for role, name in single.items() if name is not None}
+
+
+@dataclass(frozen=True)
+class Found:
+    """The roles of a table: its features, and what was seen on the way."""
+
+    roles: Roles
+    features: tuple[str, ...]
+    success: str | None = None  # the value of a text outcome that counts as 1
+    notes: tuple[str, ...] = ()
+    seen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # ids, dates, unusable columns that nobody named
+
+
+def read_roles(path: Path) -> Roles:
+    """The roles written in a file."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(
+            f"{path} is not TOML: {one_line(error)}; mend it, or remove it and name the columns by flags"
+        ) from error
+    known = {part.name for part in fields(Roles)}
+    for key, value in values.items():
+        if key not in known:
+            raise UserError(f"{path} has an entry {key!r}: {did_you_mean(key, sorted(known))}")
+        several = key in LISTS
+        good = (
+            isinstance(value, list) and all(isinstance(item, str) for item in value)
+            if several
+            else isinstance(value, str)
+        )
+        if not good:
+            raise UserError(f"{path}: {key} = {value!r}; expected {'a list of names' if several else 'text in quotes'}")
+    read: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+    return Roles(**read)
+
+
+def write_roles(path: Path, roles: Roles) -> None:
+    """Write roles to a new file; in a folder that may not be written to there will be none."""
+    head = "# Which column is what. Written by the first run of upturn here; later runs read it. Flags go before it."
+    lines = [_line(part.name, value) for part in fields(Roles) if (value := getattr(roles, part.name))]
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write("\n".join([head, *lines]) + "\n")
+    except OSError:
+        return
+
+
+def add_roles(path: Path, before: Roles, after: Roles) -> tuple[str, ...]:
+    """Add to a file what it does not say yet, line by line, and return the names of the lines; the rest stays as it is."""
+    changed = {}
+    for part in fields(Roles):
+        old, new = getattr(before, part.name), getattr(after, part.name)
+        if new and (set(new) != set(old) if part.name in LISTS else old is None):
+            changed[part.name] = new
+    if not changed:
+        return ()
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for name, value in changed.items():
+        places = [i for i, line in enumerate(lines) if re.match(rf"\s*{name}\s*=", line)]
+        if places:
+            lines[places[0]] = _line(name, value)
+        else:
+            lines.append(_line(name, value))
+    text = "\n".join(lines) + "\n"
+    try:
+        tomllib.loads(text)
+        path.write_text(text, encoding="utf-8")
+    except (tomllib.TOMLDecodeError, OSError):  # a list over several lines, or a file that may not be written to
+        return ()
+    return tuple(changed)
+
+
+def _line(name: str, value: str | tuple[str, ...]) -> str:
+    return f"{name} = " + (_quoted(value) if isinstance(value, str) else f"[{', '.join(map(_quoted, value))}]")
+
+
+def _quoted(text: str) -> str:
+    """A basic string of TOML."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'
+
+
+def names_in(values: Iterable[str], columns: Sequence[str]) -> tuple[str, ...]:
+    """Columns of an option that may be repeated or have several names between commas; a name that has one is taken whole."""
+    names: list[str] = []
+    for value in values:
+        names += [value] if value in columns else [part.strip() for part in value.split(",") if part.strip()]
+    return tuple(dict.fromkeys(names))
+
+
+# --------------------------------------------------------------------------------------------- finding
+
+
+def find_roles(frame: pl.DataFrame, asked: Roles, flagged: Roles, source: str) -> Found:
+    """Settle which column is what.
+
+    Parameters
+    ----------
+    frame : table
+    asked : what flags and file say together
+    flagged : what the flags alone say; of the file, columns to leave out that are not there are passed over
+    source : what the table is called in messages
+    """
+    columns = frame.columns
+    need = [role for role in ("outcome", "treatment") if getattr(asked, role) is None]
+    if need:
+        raise UserError(
+            f"{' and '.join(need)} not named: say which column it is, as in --{need[0]} NAME; {source} has the columns "
+            f"{', '.join(columns[:20])}{' …' if len(columns) > 20 else ''}"
+        )
+    outcome, success = _split_outcome(asked.outcome, columns)
+    for role, name in {**asked.named, "outcome": outcome}.items():
+        _must_be_there(name, role, columns, source)
+    for role in LISTS:
+        for name in getattr(flagged, role):
+            _must_be_there(name, role, columns, source)
+    _only_once(asked, outcome)
+    taken = {outcome, *asked.named.values(), *asked.id, *asked.drop}
+    rest = [name for name in columns if name not in taken]
+    kept = set(asked.keep)
+    ids, dates, odd, notes = [], [], [], []
+    for name in rest:
+        column = frame.get_column(name)
+        if column.dtype.is_nested() or str(column.dtype) in ("Binary", "Object"):
+            odd.append(name)
+            notes.append(f"{name}: holds {column.dtype} values, which are no feature; left out")
+        elif name in kept:
+            continue
+        elif column.dtype.is_temporal():
+            dates.append(name)
+            notes.append(f"{name}: dates; left out (--keep {name} makes them numbers of days)")
+        else:
+            reason = looks_like_id(column)
+            if reason:
+                ids.append(name)
+                notes.append(
+                    f"{name}: looks like an identifier ({reason}); carried along, not a feature (--keep {name} to use it)"
+                )
+    out = {*ids, *dates, *odd}
+    features = tuple(name for name in rest if name not in out)
+    if not features:
+        raise UserError(
+            f"{source} has no feature left: every column has another role, is dropped, or looks like an identifier or a date"
+        )
+    settled = replace(asked, id=(*asked.id, *ids), drop=(*asked.drop, *dates, *odd))
+    seen = {"ids": tuple(ids), "dates": tuple(dates), "unusable": tuple(odd)}
+    return Found(settled, features, success, tuple(notes), seen)
+
+
+def _split_outcome(outcome: str | None, columns: Sequence[str]) -> tuple[str, str | None]:
+    """``visit=yes`` is the column ``visit``, of which ``yes`` is the success, unless a column is called just that."""
+    assert outcome is not None
+    name, mark, value = outcome.partition("=")
+    return (name, value) if mark and outcome not in columns else (outcome, None)
+
+
+def _must_be_there(name: str, role: str, columns: Sequence[str], source: str) -> None:
+    if name not in columns:
+        raise UserError(f"--{role} {name}: {source} has no column {name!r}; {did_you_mean(name, columns)}")
+
+
+def _only_once(roles: Roles, outcome: str) -> None:
+    owners: dict[str, str] = {}
+    single = {**roles.named, "outcome": outcome}
+    for role, names in {**{k: (v,) for k, v in single.items()}, "drop": roles.drop}.items():
+        for name in names:
+            if name in owners:
+                raise UserError(f"column {name!r} is both {owners[name]} and {role}: give it one role")
+            owners[name] = role
+
+
+def looks_like_id(column: pl.Series) -> str | None:
+    """Why a column looks like an identifier; None if it does not.
+
+    Text of which more than half of the rows have a value of their own; whole numbers, all different, that count the rows
+    or are called an id.
+    """
+    n = len(column) - column.null_count()
+    if n < _FEWEST or column.dtype.is_float() or str(column.dtype) == "Boolean":
+        return None
+    distinct = column.drop_nulls().n_unique()
+    seen = f"{distinct:,} different values in {n:,} rows"
+    if not column.dtype.is_numeric():
+        return seen if distinct > n / 2 else None
+    if distinct < n:
+        return seen if _ID_NAME.search(column.name) and distinct > n / 2 else None
+    low, high = (int(column.min()), int(column.max()))  # type: ignore[arg-type]
+    return seen if _ID_NAME.search(column.name) or high - low == n - 1 else None

@@ -1,0 +1,130 @@
+"""``upturn target``: whom to treat, and with what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from upturn.cli._command import Session
+from upturn.cli._say import UserError, did_you_mean, rows_of
+from upturn.cli._score import MODEL_FILE, TRUSTED
+
+if TYPE_CHECKING:
+    from upturn.cli._measure import Measured
+
+
+def target(
+    session: Session,
+    model: MODEL_FILE,
+    budget: Annotated[
+        float | None, typer.Option("--budget", help="Money to spend, given costs; otherwise people to treat.")
+    ] = None,
+    fraction: Annotated[float | None, typer.Option("--fraction", help="Share of people to treat.")] = None,
+    cost: Annotated[
+        str | None, typer.Option("--cost", help="Of treating one person: 1.2, or call=4,coupon=1, or a column.")
+    ] = None,
+    value: Annotated[
+        str | None, typer.Option("--value", help="What a unit of the outcome is worth: 25, or a column.")
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", help="File to write the list to: .parquet, .csv, .jsonl or .arrow.")
+    ] = None,
+    everyone: Annotated[
+        bool, typer.Option("--everyone", help="List everybody in the order of the table, also those not to treat.")
+    ] = False,
+    trust: TRUSTED = None,
+) -> int:
+    """Choose whom to treat for a budget, and write the list: identifiers, arm, predicted uplift, the most rewarding first.
+
+    Where the table has the outcome and the treatment of an experiment that the model has not seen, gains are measured, with intervals; otherwise they are what the model predicts.
+    """
+    from upturn.cli._measure import measure
+    from upturn.cli._predict import load_model
+    from upturn.cli._write import check_table_name
+    from upturn.policy import target as choose
+
+    voice = session.voice
+    if output is not None:
+        check_table_name(output)
+    fitted = load_model(model, trust, 1)
+    if fraction is None:
+        fitted._refuse_without_zero()
+    prices, worth = _price(cost, fitted.arms_), _number(value)
+    columns = [name for name in (prices, worth) if isinstance(name, str)]
+    found = measure(session, fitted, experiment=False, more=columns)
+    plan = choose(
+        found.score,
+        fraction=fraction,
+        budget=budget,
+        cost=found.frame.get_column(prices).to_numpy() if isinstance(prices, str) else prices,
+        value=found.frame.get_column(worth).to_numpy() if isinstance(worth, str) else worth,
+        y=found.y,
+        treatment=found.treatment,
+        sample_weight=found.weight,
+        control=fitted.control_,
+        arms=fitted.arms_,
+        random_state=session.seed,
+        n_jobs=session.jobs,
+    )
+    if output is not None:
+        _write_list(found, plan, output, everyone)
+    voice.result(
+        f"{plan!r}\n\n{plan.comparison!r}" + (f"\n\nThe list: {output}" if output is not None else ""),
+        people=plan.n,
+        treated=plan.n_treated,
+        cost=plan.cost,
+        left=plan.left,
+        measured=plan.measured,
+        gain=plan.gain,
+        per_1000=plan.per_1000,
+        profit=plan.profit,
+        predicted_gain=plan.predicted_gain,
+        predicted_profit=plan.predicted_profit,
+        comparison=rows_of(plan.comparison),
+        output=output,
+    )
+    return 0
+
+
+def _write_list(found: Measured, plan: Any, output: str, everyone: bool) -> None:
+    import numpy as np
+    import polars as pl
+
+    from upturn.cli._write import write_table
+
+    rows = np.arange(plan.n) if everyone else plan.order.astype(np.int64)
+    arm = plan.arm[rows].astype(np.int64)
+    chosen = np.where(arm > 0, found.score[rows, np.maximum(arm - 1, 0)], 0.0)
+    labels = [str(label) for label in plan.rule.labels]
+    ids = found.frame.select(found.asked.id_names)[rows]
+    listed = ids.with_columns(
+        arm=pl.Series([labels[code] for code in arm.tolist()], dtype=pl.String), uplift=pl.Series(chosen)
+    )
+    write_table(listed.lazy(), output)
+
+
+def _number(text: str | None) -> float | str | None:
+    """A number, or the name of a column."""
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _price(text: str | None, arms: list[Any]) -> Any:
+    """A cost: a number, a number for each arm, or the name of a column."""
+    if text is None or "=" not in text:
+        return _number(text)
+    labels, prices = {str(arm): arm for arm in arms}, {}
+    for part in text.split(","):
+        name, _, price = part.rpartition("=")
+        if name.strip() not in labels:
+            raise UserError(f"--cost {text}: there is no arm {name.strip()!r}; {did_you_mean(name.strip(), labels)}")
+        try:
+            prices[labels[name.strip()]] = float(price)
+        except ValueError:
+            raise UserError(f"--cost {text}: {price!r} is not a number") from None
+    return prices

@@ -1,0 +1,239 @@
+"""``upturn check``: roles of columns by flags, file and sight; leaks; exit codes; one line for every error."""
+
+import tomllib
+
+import numpy as np
+import polars as pl
+import pytest
+
+from upturn.cli._leaks import suspected_leaks
+from upturn.cli._roles import Roles, add_roles, looks_like_id, read_roles, write_roles
+
+FLAGS = ("--outcome", "visit", "--treatment", "segment")
+
+
+def test_the_first_run_finds_roles_and_writes_them_down(upturn, mail, tmp_path):
+    mail.write_csv("mail.csv")
+    ran = upturn("check", "mail.csv", *FLAGS, "--json")
+    assert ran.code == 1  # the leak
+    found = ran.json
+    assert found["features"] == ["age", "region", "spend_before", "member", "clicks"]
+    assert found["columns"]["found_ids"] == ["customer"]
+    assert found["columns"]["found_dates"] == ["joined"]
+    assert [(leak["column"], leak["about"]) for leak in found["leaks"]] == [("clicks", "outcome")]
+    assert "wherever it is not 0" in found["leaks"][0]["evidence"]
+    assert any(line.startswith("customer: looks like an identifier (2,000 different values") for line in found["notes"])
+    assert any(line.startswith("joined: dates; left out") for line in found["notes"])
+    assert tomllib.loads((tmp_path / "upturn.toml").read_text()) == {
+        "data": "mail.csv",
+        "outcome": "visit",
+        "treatment": "segment",
+        "control": "control",
+        "id": ["customer"],
+        "drop": ["joined"],
+    }
+
+    second = upturn("check", "--drop", "clicks")
+    assert second.code == 0
+    assert second.out.startswith("Experiment of 2,000 rows, 4 features, 2 arms: looks sound")
+    assert "roles of columns: upturn.toml, and flags" in second.err
+    assert "upturn.toml: drop changed" in second.err
+
+    third = upturn("check", "--json", "--quiet")
+    assert third.err == ""
+    assert third.json["ok"] is True
+    assert third.json["features"] == ["age", "region", "spend_before", "member"]
+
+    kept = upturn("check", "--keep", "joined,customer", "--json")  # a flag goes before the file
+    assert kept.json["features"][:2] == ["customer", "joined"]
+
+
+def test_the_report_is_that_of_the_library(upturn, mail):
+    from upturn import check
+
+    mail.write_parquet("mail.parquet")
+    ran = upturn("check", "mail.parquet", *FLAGS, "--drop", "clicks", "--json")
+    features = mail.select("age", "region", "spend_before", "member")
+    report = check(features, mail["visit"], mail["segment"])
+    assert [one["pvalue"] for one in ran.json["checks"]] == pytest.approx([one.pvalue for one in report.findings])
+    assert ran.json["arms"][1]["effect"] == pytest.approx(report.arms[1].effect)
+    plain = upturn("check", "mail.parquet", *FLAGS)
+    assert plain.out.strip() == str(report)
+
+
+def test_missing_outcomes_and_treatments(upturn, mail):
+    holes = mail.with_columns(
+        visit=pl.when(pl.int_range(pl.len()) % 10 == 0).then(None).otherwise("visit"),
+        segment=pl.when(pl.int_range(pl.len()) < 5).then(None).otherwise("segment"),
+    )
+    holes.write_csv("mail.csv")
+    ran = upturn("check", "mail.csv", *FLAGS, "--drop", "clicks", "--json")
+    assert ran.json["rows"] == 1995
+    assert "5 rows without a segment (the treatment): left out" in ran.json["notes"]
+    assert sum(arm["outcomes"] for arm in ran.json["arms"]) == 1796
+
+
+def test_outcomes_in_words(upturn, mail):
+    words = mail.with_columns(visit=pl.when(pl.col("visit") == 1).then(pl.lit("yes")).otherwise(pl.lit("no")))
+    words.write_csv("yes.csv")
+    first = upturn("check", "yes.csv", *FLAGS, "--json")
+    assert "visit: 'yes' counts as 1 and 'no' as 0" in first.json["notes"]
+    odd = mail.with_columns(visit=pl.when(pl.col("visit") == 1).then(pl.lit("came")).otherwise(pl.lit("stayed")))
+    odd.write_csv("odd.csv")
+    ran = upturn("check", "odd.csv", *FLAGS)
+    assert ran.code == 2
+    assert "as in --outcome visit=stayed" in ran.err
+    second = upturn("check", "odd.csv", "--outcome", "visit=came", "--json")
+    assert second.json["arms"] == first.json["arms"]
+    wrong = upturn("check", "odd.csv", "--outcome", "visit=cam")
+    assert "visit has no such value; did you mean 'came'?" in wrong.err
+
+
+def test_expected_shares(upturn, mail):
+    mail.write_csv("mail.csv")
+    ran = upturn("check", "mail.csv", *FLAGS, "--drop", "clicks", "--expected", "control=0.7,mail=0.3", "--json")
+    assert ran.code == 1
+    assert ran.json["checks"][0]["status"] == "warning"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["mail.csv", "--outcome", "vist", "--treatment", "segment"], "has no column 'vist'; did you mean 'visit'?"),
+        (["mail.csv", "--outcome", "visit", "--treatment", "arm"], "has no column 'arm'; there are customer, joined"),
+        (["mail.csv", "--outcome", "visit"], "treatment not named: say which column it is, as in --treatment NAME"),
+        (["mail.csv", *FLAGS, "--control", "contol"], "there is no such arm; did you mean 'control'?"),
+        (
+            ["mail.csv", *FLAGS, "--drop", "clocks"],
+            "--drop clocks: mail.csv has no column 'clocks'; did you mean 'clicks'?",
+        ),
+        (["mail.csv", *FLAGS, "--drop", "visit"], "column 'visit' is both outcome and drop"),
+        (
+            ["mail.csv", *FLAGS, "--weight", "region"],
+            "--weight region: the column holds String values; expected numbers",
+        ),
+        (["mail.csv", "--outcome", "visit", "--treatment", "joined"], "expected the labels of arms"),
+        (["mail.csv", "--outcome", "visit", "--treatment", "customer"], "expected the labels of at most 255 arms"),
+        (["mail.csv", "--outcome", "visit", "--treatment", "region"], "say which it is, as in --control 'north'"),
+        (["mial.csv", *FLAGS], "there is no file 'mial.csv': did you mean 'mail.csv'?"),
+        ([], "no table was named"),
+        (["mail.csv", *FLAGS, "--expected", "half"], "expected a share for each arm, as in control=0.5,mail=0.5"),
+        (["mail.csv", *FLAGS, "--alpha", "2"], "alpha=2.0: expected a probability"),
+        (["mail.csv", *FLAGS, "--alpha", "x"], "Invalid value for '--alpha'"),
+        (["mail.csv", "--outcom", "visit"], "No such option"),
+        (["mail.csv", *FLAGS, "--drop", "age,region,spend_before,member,clicks"], "has no feature left"),
+    ],
+)
+def test_errors_are_one_line(upturn, mail, arguments, message):
+    mail.write_csv("mail.csv")
+    ran = upturn("check", *arguments, "--quiet")
+    assert ran.code == 2
+    assert ran.out == ""
+    assert message in ran.err
+    assert ran.err.startswith("upturn: ")
+    assert ran.err.count("\n") == 1
+
+
+def test_errors_for_machines(upturn):
+    ran = upturn("check", "nothing.csv", "--json")
+    assert ran.code == 2
+    assert ran.json["error"].startswith("there is no file 'nothing.csv'")
+
+
+def test_an_unknown_command(upturn):
+    ran = upturn("chek")
+    assert ran.code == 2
+    assert "did you mean 'check'" in ran.err.lower()
+
+
+def test_a_file_of_roles_about_another_table(upturn, mail):
+    mail.write_csv("mail.csv")
+    upturn("check", "mail.csv", *FLAGS)
+    mail.rename({"visit": "came", "segment": "arm"}).write_csv("other.csv")
+    assert "upturn.toml is about another table than other.csv" in upturn("check", "other.csv").err
+    ran = upturn("check", "other.csv", "--outcome", "came", "--treatment", "arm")
+    assert ran.code == 1
+    assert "upturn.toml is about another table: not used" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("outcome = 3", "expected text in quotes"),
+        ("drop = 'age'", "expected a list of names"),
+        ("outcom = 'visit'", "has an entry 'outcom': did you mean 'outcome'"),
+        ("outcome =", "is not TOML"),
+    ],
+)
+def test_a_file_of_roles_that_cannot_be_read(upturn, mail, tmp_path, text, message):
+    mail.write_csv("mail.csv")
+    (tmp_path / "upturn.toml").write_text(text)
+    ran = upturn("check", "mail.csv")
+    assert ran.code == 2
+    assert message in ran.err
+
+
+def test_roles_survive_the_file(tmp_path):
+    path = tmp_path / "upturn.toml"
+    roles = Roles("a b.csv", 'the "outcome"', "back\\slash", "tab\there", None, None, ("id", "é"), ("x, y",))
+    write_roles(path, roles)
+    assert read_roles(path) == roles
+    path.write_text(path.read_text() + "# mine\n")
+    more = Roles("a b.csv", "other", "back\\slash", "tab\there", "w", None, ("id", "é"), ("x, y", "z"))
+    assert add_roles(path, roles, more) == ("weight", "drop")
+    assert read_roles(path).outcome == 'the "outcome"'  # never changed
+    assert read_roles(path).drop == ("x, y", "z")
+    assert "# mine" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (pl.Series("x", [f"a{i}" for i in range(100)]), True),
+        (pl.Series("x", ["a", "b"] * 50), False),
+        (pl.Series("x", range(100, 200)), True),
+        (pl.Series("x", [i * i for i in range(100)]), False),
+        (pl.Series("customer_id", [i * i for i in range(100)]), True),
+        (pl.Series("x", np.random.default_rng(0).normal(size=100)), False),
+        (pl.Series("x", [f"a{i}" for i in range(10)]), False),
+        (pl.Series("x", [f"a{i % 40}" for i in range(100)]), False),
+    ],
+)
+def test_what_looks_like_an_identifier(column, expected):
+    assert (looks_like_id(column) is not None) is expected
+
+
+def test_leaks_are_seen_and_ordinary_columns_are_not():
+    rng = np.random.default_rng(0)
+    n = 4_000
+    arm = rng.integers(0, 3, n).astype(np.uint8)
+    good = rng.normal(size=n)
+    y = (rng.random(n) < 1 / (1 + np.exp(-good))).astype(float)
+    spend = np.where(y == 1, rng.gamma(2, 10, n), rng.gamma(2, 1, n))
+    frame = pl.DataFrame(
+        {
+            "good": good,
+            "noise": rng.normal(size=n),
+            "many": [f"l{i}" for i in rng.integers(0, 500, n)],
+            "opened": np.where(arm == 2, rng.random(n) < 0.6, False),
+            "stamp": [None if a == 0 else 1.0 for a in arm],
+            "device": np.where((arm == 1) & (rng.random(n) < 0.9), "scanner", "web").tolist(),
+            "spend": spend,
+            "status": np.where(y == 1, "came", "stayed").tolist(),
+        }
+    )
+    found = {(leak.column, leak.about): leak.evidence for leak in suspected_leaks(frame, y, arm, ["c", "a", "b"])}
+    assert set(found) == {
+        ("opened", "treatment"),
+        ("stamp", "treatment"),
+        ("device", "treatment"),
+        ("spend", "outcome"),
+        ("status", "outcome"),
+    }
+    assert "is missing for 0% of arm 'a' and 100% of control" in found["stamp", "treatment"]
+    assert "in arm 'b' and 0 in control" in found["opened", "treatment"]
+    assert "area under the ROC curve 0.9" in found["spend", "outcome"]
+    real = suspected_leaks(frame.select("good", "noise", copy=3 * pl.col("spend") + 1), spend, arm, ["c", "a", "b"])
+    assert [(leak.column, leak.about, leak.evidence[-23:]) for leak in real] == [
+        ("copy", "outcome", "rank correlation 1.000)")
+    ]

@@ -1,0 +1,326 @@
+"""Every command in this process: what it writes is what the library says, and what it refuses it refuses in one line."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from upturn import load
+from upturn.cli import main
+
+FLAGS = ("--outcome", "visit", "--treatment", "segment", "--drop", "clicks")
+FEATURES = ["age", "region", "spend_before", "member"]
+SMALL = ("--set", "n_estimators=10", "--set", "max_depth=3")
+
+
+@pytest.fixture(scope="module")
+def shop(mail, tmp_path_factory):
+    """A folder with a table, another one of new people, and a model."""
+    folder = tmp_path_factory.mktemp("shop")
+    mail.write_csv(folder / "mail.csv")
+    mail.reverse().write_csv(folder / "new.csv")
+    flags = ["--roles", str(folder / "upturn.toml"), "--quiet"]
+    code = main(["fit", str(folder / "mail.csv"), *FLAGS, *SMALL, "-o", str(folder / "model.upturn"), *flags])
+    assert code == 0
+    return folder
+
+
+@pytest.fixture
+def run(upturn, shop, monkeypatch):
+    monkeypatch.chdir(shop)
+    return upturn
+
+
+def test_fit_is_the_library_fit(run, shop, mail):
+    from upturn.trees import UpliftForest
+
+    model = load(shop / "model.upturn")
+    assert (model.n_estimators, model.max_depth, model.random_state) == (10, 3, 0)
+    again = UpliftForest(10, max_depth=3, random_state=0).fit(mail.select(FEATURES), mail["visit"], mail["segment"])
+    people = mail.select(FEATURES)
+    assert np.array_equal(model.predict(people), again.predict(people))
+
+
+def test_score_carries_ids_as_they_are_written(run, shop, mail):
+    for name in ("scores.parquet", "scores.csv", "scores.jsonl", "scores.arrow"):
+        ran = run("score", "model.upturn", "new.csv", "-o", name, "--json", "--recommend")
+        assert ran.json["rows"] == 2000
+        assert ran.json["ids"] == ["customer"]
+    written = pl.read_parquet("scores.parquet")
+    assert written.columns == ["customer", "uplift", "recommended"]
+    assert written["customer"].to_list() == mail["customer"].to_list()[::-1]  # 00123, not 123
+    model, people = load(shop / "model.upturn"), mail.select(FEATURES).reverse()
+    assert np.array_equal(written["uplift"].to_numpy(), model.predict(people))
+    assert written["recommended"].to_list() == model.recommend(people).tolist()
+    assert pl.read_csv("scores.csv", schema_overrides={"customer": pl.String}).equals(written)
+    assert pl.read_ndjson("scores.jsonl").equals(written)
+    assert pl.read_ipc("scores.arrow").equals(written)
+
+
+def test_score_without_ids_numbers_the_rows(run, mail):
+    mail.select(FEATURES).write_parquet("nameless.parquet")
+    assert run("score", "model.upturn", "nameless.parquet", "-o", "s.csv", "--json").json["ids"] == ["row"]
+    assert pl.read_csv("s.csv")["row"].to_list() == list(range(1, 2001))
+
+
+def test_score_of_a_csv_whose_first_rows_mislead(run, mail, shop):
+    """Whole numbers first, fractions and gaps 20,000 rows later."""
+    people = pl.concat([mail.select("customer", *FEATURES)] * 11)
+    late = people.with_columns(
+        age=pl.when(pl.int_range(pl.len()) > 20_500).then(pl.col("age") + 0.5).otherwise(pl.col("age"))
+    )
+    late.with_columns(age=pl.col("age").cast(pl.String).str.strip_suffix(".0")).write_csv("late.csv")
+    assert run("score", "model.upturn", "late.csv", "-o", "late.parquet", "--jobs", 1).code == 0
+    expected = load(shop / "model.upturn").predict(late.select(FEATURES))
+    assert np.array_equal(pl.read_parquet("late.parquet")["uplift"].to_numpy(), expected)
+
+
+def test_nothing_is_written_when_something_fails(run, mail, shop):
+    bad = mail.with_columns(age=pl.when(pl.int_range(pl.len()) == 1999).then(float("inf")).otherwise("age"))
+    bad.write_parquet("bad.parquet")
+    (shop / "kept.parquet").write_text("precious")
+    before = set(shop.iterdir())
+    ran = run("score", "model.upturn", "bad.parquet", "-o", "kept.parquet")
+    assert ran.code == 2
+    assert "X contains infinity in column(s) 'age'" in ran.err
+    assert (shop / "kept.parquet").read_text() == "precious"
+    assert set(shop.iterdir()) == before
+
+
+def test_evaluate(run, shop, mail):
+    from upturn.metrics import auuc, uplift_curve
+
+    ran = run("evaluate", "model.upturn", "new.csv", "--json", "--plots", "plots", "--curves", "curves.csv")
+    people = mail.reverse()
+    score = load(shop / "model.upturn").predict(people.select(FEATURES))
+    expected = auuc(people["visit"], score, people["segment"], interval=0.95)
+    assert ran.json["metrics"]["auuc"]["value"] == pytest.approx(float(expected))
+    assert ran.json["metrics"]["auuc"]["low"] == pytest.approx(expected.low)
+    assert len(ran.json["curves"]) == 101
+    curve = uplift_curve(people["visit"], score, people["segment"], interval=0.95)
+    assert ran.json["curves"][30]["gain"] == pytest.approx(float(curve(0.3)))
+    assert ran.json["curves"][30]["low"] < ran.json["curves"][30]["gain"] < ran.json["curves"][30]["high"]
+    assert len(ran.json["deciles"]) == 10
+    assert sorted(path.name for path in (shop / "plots").iterdir()) == ["deciles.png", "qini.png", "uplift.png"]
+    assert pl.read_csv("curves.csv").height == 101
+    assert "Predicted and observed effect" in run("evaluate", "model.upturn", "new.csv").out
+    warned = run("evaluate", "model.upturn", "mail.csv", "--json")
+    assert any("what is measured here is too good" in note for note in warned.json["notes"])
+
+
+def test_target(run, shop, mail):
+    from upturn.policy import target
+
+    line = (
+        "target",
+        "model.upturn",
+        "new.csv",
+        "--budget",
+        300,
+        "--cost",
+        1.2,
+        "--value",
+        25,
+        "-o",
+        "list.csv",
+        "--json",
+    )
+    ran = run(*line)
+    people = mail.reverse()
+    score = load(shop / "model.upturn").predict(people.select(FEATURES))
+    plan = target(score, budget=300, cost=1.2, value=25, y=people["visit"], treatment=people["segment"])
+    assert ran.json["treated"] == plan.n_treated == 250
+    assert ran.json["measured"] is True
+    assert ran.json["gain"]["value"] == pytest.approx(float(plan.gain))
+    assert ran.json["profit"]["low"] == pytest.approx(plan.profit.low)
+    listed = pl.read_csv("list.csv", schema_overrides={"customer": pl.String})
+    assert listed.columns == ["customer", "arm", "uplift"]
+    assert listed["customer"].to_list() == people["customer"].to_numpy()[plan.order].tolist()
+    assert listed["uplift"].to_list() == sorted(listed["uplift"], reverse=True)
+    assert set(listed["arm"]) == {"mail"}
+    run("target", "model.upturn", "new.csv", "--fraction", 0.1, "-o", "all.parquet", "--everyone")
+    everyone = pl.read_parquet("all.parquet")
+    assert everyone["arm"].value_counts().sort("arm")["count"].to_list() == [1800, 200]
+    people.drop("visit", "segment").write_parquet("people.parquet")
+    predicted = run("target", "model.upturn", "people.parquet", "--budget", 100, "--cost", "mail=2", "--json").json
+    assert predicted["measured"] is False
+    assert predicted["treated"] == 50
+    people.with_columns(price=pl.lit(2.0)).write_parquet("priced.parquet")
+    priced = run("target", "model.upturn", "priced.parquet", "--budget", 100, "--cost", "price", "--json").json
+    assert priced["treated"] == 50
+
+
+def test_select(run):
+    assert run("select", "--json").json["kept"] == ["age"]
+    table = run("select", "--method", "f", "--best", 1, "-o", "columns.csv").out
+    assert table.splitlines()[:3][-1].startswith("age")
+    assert pl.read_csv("columns.csv")["column"][0] == "age"
+
+
+def test_show_and_export(run, shop):
+    shown = run("show", "model.upturn").out
+    assert shown.startswith("UpliftForest: mail against control, written by upturn")
+    assert "parameters: control='control', max_depth=3, n_estimators=10, random_state=0" in shown
+    assert "region: 3 levels (north, south, west)" in shown
+    assert "\ntree 0\nall: effect" in shown
+    about = run("show", "model.upturn", "--json").json
+    assert about["arms"] == ["mail"]
+    assert about["columns"][0] == {"name": "age", "kind": "number"}
+    run("export", "model.upturn", "--to", "json", "-o", "model.json")
+    exported = json.loads((shop / "model.json").read_text())
+    assert len(exported["trees"]) == 10
+    assert exported["trees"][0] == json.loads(json.dumps(load("model.upturn").export_json(0)))
+    assert run("export", "model.upturn", "--to", "text").out.count("\ntree ") == 10
+
+
+def test_compare_goes_on_where_it_stopped(run, shop):
+    line = (
+        "compare",
+        "--models",
+        "forest,t",
+        "--repeats",
+        3,
+        "--set",
+        "forest.n_estimators=5",
+        "--json",
+        "--resume",
+        "r.jsonl",
+    )
+    first = run(*line, "-o", "table.csv")
+    assert [row["model"] for row in first.json["models"]] == ["forest", "t"]
+    difference = first.json["models"][1]
+    assert difference["low"] < difference["difference"] < difference["high"]
+    assert len(first.json["scores"]["t"]) == 3
+    lines = (shop / "r.jsonl").read_text().splitlines()
+    assert len(lines) == 6
+    assert run(*line).json["models"] == first.json["models"]
+    assert (shop / "r.jsonl").read_text().splitlines() == lines
+    assert pl.read_csv("table.csv")["model"].to_list() == ["forest", "t"]
+
+
+def test_groups_stay_on_one_side(run, mail):
+    from upturn.cli._compare import _splits
+    from upturn.cli._load import load as load_table
+    from upturn.cli._roles import Roles
+    from upturn.cli._say import Voice
+
+    mail.with_columns(household=pl.int_range(pl.len()) // 4).write_parquet("homes.parquet")
+    roles = Roles("homes.parquet", "visit", "segment", group="household")
+    data = load_table(Voice("compare", quiet=True), roles, "homes.toml")
+    assert "household" not in data.X.columns
+    for train, test in _splits(data, 3, 0):
+        assert not set(data.group[train]) & set(data.group[test])
+
+
+def test_datasets(run):
+    names = [row["name"] for row in run("datasets", "list", "--json").json["datasets"]]
+    assert {"hillstrom", "campaign", "colon"} <= set(names)
+    ran = run("datasets", "get", "campaign", "--rows", 500, "-o", "campaign.csv", "--truth", "--json")
+    assert ran.json["rows"] == 500
+    table = pl.read_csv("campaign.csv")
+    assert table.columns[-4:] == ["treatment", "outcome", "true_effect_1", "true_effect_2"]
+    assert table["age"].null_count() > 0
+    run("datasets", "get", "campaign", "--rows", 500, "--seed", 1, "-o", "other.csv")
+    assert not pl.read_csv("other.csv")["age"].equals(table["age"])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("fit --model forrest", "there is no model 'forrest': did you mean 'forest'?"),
+        ("fit --set max_deph=3", "UpliftForest has no parameter 'max_deph'; did you mean 'max_depth'?"),
+        ("fit --set max_depth", "expected NAME=VALUE"),
+        ("fit --set n_estimators=0", "n_estimators=0: expected a whole number of at least 1"),
+        ("fit -o nowhere/model.upturn", "there is no folder"),
+        ("fit --jobs 0", "n_jobs=0"),
+        ("compare --models forest", "expected at least two models"),
+        ("compare --models forest,tt", "there is no model 'tt'"),
+        ("compare --baseline x", "it is not among the models forest, t"),
+        ("compare --metric auc", "auc"),
+        ("compare --set n_estimators=3", "say of which model, as in --set forest.n_estimators=3"),
+        ("compare --set x.n=3", "'x' is not compared"),
+        ("evaluate nomodel.upturn new.csv", "there is no model 'nomodel.upturn'"),
+        ("evaluate new.csv new.csv", "new.csv is not a model file"),
+        ("evaluate model.upturn bare.csv", "upturn.toml is about another table than bare.csv"),
+        ("score model.upturn few.csv -o s.csv", "has no column 'region', which the model was fitted with"),
+        ("score model.upturn new.csv -o s.xlsx", "the name should end in one of .parquet"),
+        ("score model.upturn new.csv -o s.csv --id custmer", "has no column 'custmer'; did you mean 'customer'?"),
+        ("score", "Missing argument"),
+        ("target model.upturn new.csv --cost post=3", "there is no arm 'post'"),
+        ("target model.upturn new.csv --cost mail=x", "'x' is not a number"),
+        ("target model.upturn new.csv --value valu", "has no column 'valu'"),
+        ("target model.upturn new.csv --fraction 3", "fraction"),
+        ("select --method umodel", "did you mean 'umodl'?"),
+        ("show model.upturn --tree 99", "the trees are numbered from 0 to 9"),
+        ("export model.upturn --to onnx", "--to onnx: there are json, text"),
+        ("datasets get hilstrom", "there is no data set 'hilstrom': did you mean 'hillstrom'?"),
+        ("datasets get campaign --set outcom=revenue", "did you mean 'outcome'?"),
+        ("datasets get hillstrom --rows 5", "this data set is a real one"),
+    ],
+)
+def test_errors_are_one_line(run, mail, line, message):
+    mail.select("age", "customer").write_csv("few.csv")
+    mail.select(FEATURES).write_csv("bare.csv")
+    ran = run(*line.split(), "--quiet")
+    assert ran.code == 2
+    assert ran.out == ""
+    assert message in ran.err
+    assert ran.err.startswith("upturn: ")
+    assert ran.err.count("\n") == 1
+
+
+def examples():
+    from upturn.cli._app import _COMMANDS
+
+    return {name: example for name, (_, example, _) in _COMMANDS.items() if name not in ("demo", "compile")}
+
+
+@pytest.mark.parametrize("name", examples())
+def test_the_example_of_the_help_works(run, name, mail):
+    mail.write_csv("people.csv")
+    example = examples()[name].replace("--repeats 20", "--repeats 2").replace("-o model.upturn", "-o example.upturn")
+    assert " ".join(run(name, "--help").out.split()).endswith(f"Example: {examples()[name]}")
+    roles = () if name in ("show", "export") else ("--roles", "examples.toml")
+    assert run(*example.split()[1:], *roles).code in ((0, 1) if name == "check" else (0,))
+
+
+def test_models_by_name_and_by_class():
+    from upturn.cli._models import MODELS, class_name, make_model
+    from upturn.persist import REGISTRY
+
+    for short, name in MODELS.items():
+        assert type(make_model(short, (), control="c", seed=3, jobs=1)).__name__ == name
+        assert class_name(name.lower()) == name
+    assert class_name("auto") == "UpliftForest"
+    others = {"FilterSelector", "UMODLDiscretizer", "UMODLSelector", "UpliftCalibrator"}
+    assert set(MODELS.values()) == set(REGISTRY) - others  # a new model has a name here too
+
+
+def test_a_model_of_one_arm_is_fitted_arm_by_arm(run):
+    run("datasets", "get", "campaign", "--rows", 600, "-o", "campaign.csv", "--quiet")
+    flags = ("--outcome", "outcome", "--treatment", "treatment", "--roles", "campaign.toml")
+    ran = run("fit", "campaign.csv", *flags, "--model", "transformation", "-o", "arms.upturn", "--json")
+    assert (ran.json["model"], ran.json["arms"]) == ("OneVsControl", ["call", "coupon"])
+
+
+def test_a_defect_is_not_hidden(run, monkeypatch):
+    from upturn.cli import _show
+
+    def broken(model):
+        raise AssertionError("a defect")
+
+    monkeypatch.setitem(_show.EXPORTS, "json", broken)
+    with pytest.raises(AssertionError):
+        run("export", "model.upturn")
+
+
+def test_dates_that_are_kept_are_days(run, mail):
+    assert run("fit", "mail.csv", "--keep", "joined", *SMALL, "-o", "dated.upturn").code == 0
+    assert run("score", "dated.upturn", "new.csv", "-o", "dated.parquet").code == 0
+    days = mail.select(
+        pl.col("age"), (pl.col("joined") - pl.date(1970, 1, 1)).dt.total_days().cast(float).alias("joined")
+    )
+    people = mail.select("region", "spend_before", "member").hstack(days).reverse()
+    model = load("dated.upturn")
+    assert np.array_equal(pl.read_parquet("dated.parquet")["uplift"].to_numpy(), model.predict(people))

@@ -1,0 +1,92 @@
+"""The installed command in processes of its own: a million rows, how it starts, and how it ends."""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+from golden_lines import SOURCE, run
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE)}
+
+
+def test_a_million_rows(tmp_path):
+    """From file to list; a nightly job reads from a pipe."""
+    rng = np.random.default_rng(0)
+    n = 1_000_000
+    x, arm = rng.normal(size=(n, 3)).astype(np.float32), rng.integers(0, 2, n)
+    y = rng.random(n) < 0.2 + 0.1 * arm * (x[:, 0] > 0)
+    table = pl.DataFrame({"person": np.arange(n), **{f"x{j}": x[:, j] for j in range(3)}, "arm": arm, "bought": y})
+    table.write_parquet(tmp_path / "people.parquet")
+    run("fit people.parquet --outcome bought --treatment arm --model tree --set max_depth=3 -o m.upturn", tmp_path)
+    ran = run("score m.upturn people.parquet -o scores.parquet --json", tmp_path)
+    assert json.loads(ran.stdout)["rows"] == n
+    scores = pl.read_parquet(tmp_path / "scores.parquet")
+    assert scores["person"].equals(table["person"])
+    assert scores.filter(table["x0"] > 0.1)["uplift"].mean() == pytest.approx(0.1, abs=0.01)
+    assert "score" not in (tmp_path / "upturn.toml").read_text()
+
+
+def cpu_seconds(*line):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ran = subprocess.run([sys.executable, *line], capture_output=True, text=True, check=True, env=ENVIRONMENT)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ran, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_help_is_quick_and_loads_nothing_heavy():
+    """Processor time: a machine that is busy with other things does not count."""
+    cpu_seconds("-m", "upturn", "--help")  # writes bytecode
+    assert min(cpu_seconds("-m", "upturn", "--help")[1] for _ in range(3)) < 0.3
+    ran, _ = cpu_seconds("-X", "importtime", "-m", "upturn", "check", "--help")
+    loaded = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
+    assert "typer" in loaded
+    assert not loaded & {"numpy", "numba", "polars", "sklearn", "scipy", "pandas", "narwhals", "rich", "upturn.kernels"}
+    assert "Example: upturn check mail.csv" in ran.stdout
+
+
+def test_completion_and_version(upturn):
+    ran = subprocess.run(
+        [sys.executable, "-m", "upturn", "--show-completion", "bash"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**ENVIRONMENT, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
+    )
+    assert "complete" in ran.stdout
+    assert upturn("--version").out.startswith("upturn 0.")
+
+
+def test_a_pipe_that_is_closed_is_no_error(tmp_path):
+    """As in `upturn datasets list | head -1`; here whoever reads has gone before anything is written."""
+    if shutil.which("bash") is None:
+        pytest.skip("no bash")
+    line = f"{sys.executable} -m upturn datasets list | true; exit ${{PIPESTATUS[0]}}"
+    ran = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, check=False, env=ENVIRONMENT, cwd=tmp_path
+    )
+    assert ran.returncode == 0
+    assert "Traceback" not in ran.stderr
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch, capsys):
+    import importlib.util
+
+    from upturn.cli import main
+
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "typer" else find(name, *rest))
+    assert main(["--help"]) == 2
+    assert "pip install 'upturn[cli]'" in capsys.readouterr().err
+
+
+def test_demo(upturn, tmp_path):
+    ran = upturn("demo", "--json")
+    assert [step["code"] for step in ran.json["commands"]] == [0] * 6
+    assert (tmp_path / "upturn-demo" / "list.csv").exists()
+    assert "remove it, or name another" in upturn("demo").err
