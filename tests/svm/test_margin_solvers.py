@@ -630,3 +630,37 @@ def test_a_rotated_kernel_machine_is_the_same_in_panels(monkeypatch):
     panels = solve(MarginProblem(), data)
     assert panels.gap <= 1e-8
     np.testing.assert_allclose(panels.coef, whole.coef, atol=1e-4)
+
+
+def wide_pairs(n, m, price):
+    rng = np.random.default_rng(0)
+    X, kind = rng.normal(size=(n, m)), rng.integers(0, 4, n)
+    X[:, 0] += kind % 2
+    groups = [_pairwise.PairGroup(*(np.flatnonzero(kind == k) for k in pair), price) for pair in ((0, 1), (2, 3))]
+    return _pairwise.PairData(X, np.ones(n), tuple(groups))
+
+
+@pytest.mark.parametrize("n", [60, 200])
+def test_pairs_with_more_columns_than_rows_are_solved_among_the_rows(n):
+    data = wide_pairs(n, 300, 1e-2)
+    found = _pairwise.solve(data)
+    assert found.gap <= 1e-8
+    value, _ = _pairwise.objective(data, found.coef)
+    assert value == pytest.approx(found.objective, rel=1e-12)
+    squeezed = np.linalg.lstsq(data.X.T, found.coef, rcond=None)[0]
+    np.testing.assert_allclose(data.X.T @ squeezed, found.coef, atol=1e-10)  # w lies in the space of the rows
+    tall = _pairwise.solve(
+        dataclasses.replace(data, X=np.vstack([data.X, np.zeros((300, 300))]), weight=np.ones(n + 300))
+    )
+    assert found.objective == pytest.approx(tall.objective, rel=2e-8)
+
+
+def test_pairs_of_very_many_columns_need_no_square_matrix(monkeypatch):
+    data = wide_pairs(400, 30, 1e-4)
+    usual = _pairwise.solve(data)
+    monkeypatch.setattr(_pairwise, "MOST_COLUMNS", 10)
+    monkeypatch.setattr(_smooth, "minimise", None)
+    monkeypatch.setattr(_pairwise, "_by_pairs", None)
+    planes = _pairwise.solve(data)
+    assert planes.gap <= 1e-8
+    assert planes.objective == pytest.approx(usual.objective, rel=2e-8)

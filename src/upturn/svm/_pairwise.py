@@ -12,16 +12,18 @@ on, and a bundle of cutting planes ends it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize
 
 from upturn._arrays import Floats, Indices, Ints
+from upturn._parallel import interruptible
 from upturn.kernels.pairwise import pair_hinge, pair_windows
 from upturn.svm import _bundle, _interior, _smooth
 from upturn.svm._problem import MarginData, MarginProblem, relative_gap
 
+MOST_COLUMNS = 8_000  # above, no matrix of columns × columns is made (half a gigabyte)
 MOST_NUMBERS = 5_000_000  # of the matrix of pairs in the interior point
 
 
@@ -92,8 +94,17 @@ def objective(data: PairData, w: Floats) -> tuple[float, Floats]:
 
 
 def solve(data: PairData, tol: float = 1e-8, max_iter: int = 1000, start: Floats | None = None) -> PairSolution:
-    """Minimise to a relative gap of ``tol``, certified."""
-    m = data.X.shape[1]
+    """Minimise to a relative gap of ``tol``, certified.
+
+    With more columns than rows the problem is rotated into the space of the rows, where w lies: nothing of size columns × columns
+    is ever made.
+    """
+    n, m = data.X.shape
+    if m > n:
+        rotation, triangle = interruptible(np.linalg.qr, data.X.T)
+        inside = None if start is None else rotation.T @ start
+        found = solve(replace(data, X=np.ascontiguousarray(triangle.T)), tol, max_iter, inside)
+        return replace(found, coef=rotation @ found.coef)
     w = np.zeros(m) if start is None else start.copy()
     if data.n_pairs == 0:
         return PairSolution(np.zeros(m), 0.0, 0.0, 0.0, 0, "empty")
@@ -120,6 +131,10 @@ def solve(data: PairData, tol: float = 1e-8, max_iter: int = 1000, start: Floats
             return PairSolution(w, value, bound, gap, steps, "lbfgs")
         if value > first * (1.0 - 1e-6):
             break
+    if m > MOST_COLUMNS:
+        ended = _bundle.minimise(lambda v: objective(data, v), w, tol)
+        found = PairSolution(w, value, bound, gap, steps, "lbfgs")
+        return found.improved(ended.coef, ended.objective, ended.dual_bound, ended.evaluations, "planes")
     found = _by_pairs(data, w, tol, room, steps)
     if found.gap <= tol:
         return found
