@@ -45,7 +45,8 @@ def to_sqlite(table, path):
 
 
 def to_duckdb(table, path):
-    duckdb = pytest.importorskip("duckdb")
+    import duckdb
+
     with duckdb.connect(path) as base:
         base.execute("create table other (x int)")
         base.execute("create table people (name text, weight double, visits bigint, day date)")
@@ -54,7 +55,8 @@ def to_duckdb(table, path):
 
 
 def to_excel(table, path):
-    openpyxl = pytest.importorskip("openpyxl")
+    import openpyxl
+
     book = openpyxl.Workbook()
     book.active.title = "cover"
     sheet = book.create_sheet("people")
