@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "check": "upturn._check",
     "compile": "upturn._compile",
+    "factorial": "upturn._subgroups",
     "power": "upturn._power",
     "subgroups": "upturn._subgroups",
     "pack": "upturn._target",

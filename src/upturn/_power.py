@@ -19,6 +19,7 @@ from upturn._target import is_packed, read_target
 from upturn.metrics import SmallSampleWarning, compare, evaluate
 from upturn.metrics._compare import RankingWarning
 from upturn.metrics._estimate import reach_of
+from upturn.metrics._replicates import Replicates
 
 __all__ = ["Power", "power"]
 
@@ -233,6 +234,7 @@ def power(
     0.406
     """
     check("interval", interval, INTERVAL)
+    Replicates.read(interval, n_bootstrap, random_state, n_jobs)  # for its complaints
     check("power", power, _CHANCE.named("a chance between 0 and 1, such as 0.8") | NONE)
     check("rows", rows, whole(least=2, most=_MOST) | NONE)
     check("effect", effect, NONE | one_of("pilot") | number())

@@ -387,7 +387,7 @@ Y, T = np.tile([0, 1], 20), np.repeat([0, 1], 20)
         ({"a": np.ones(3, bool)}, None, {}, r"shape \(3,\)"),
         ([("a", T == 1), ("a", T == 0)], None, {}, "two groups have the same name"),
         ({}, None, {}, "there are no groups"),
-        (Y, None, {"scale": "hazard"}, "scale='hazard'"),
+        ([*"ab"] * 19 + [1, 2], None, {"scale": "hazard"}, "scale='hazard'"),
         (Y, None, {"interval": 95}, "interval=95"),
         (Y, None, {"n_bins": 1}, "n_bins=1"),
         (UpliftTree(), None, {}, "X is None"),
@@ -396,6 +396,12 @@ Y, T = np.tile([0, 1], 20), np.repeat([0, 1], 20)
 def test_errors(by, X, options, message):
     with pytest.raises(ValueError, match=message):
         up.subgroups(by, X, Y, T, **options)
+
+
+def test_labels_that_cannot_be():
+    for by in ([(1, 2)] * 3, np.array([{}] * 40, dtype=object), np.zeros(40, dtype="M8[D]"), 7, np.zeros((40, 2))):
+        with pytest.raises((TypeError, ValueError), match=r"the groups|should be a 1d array|expected"):
+            up.subgroups(by, None, Y, T)
 
 
 def test_errors_of_outcomes():

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Floats, Ints
-from upturn._columns import as_column, is_missing, to_numpy
+from upturn._columns import is_missing, to_numpy
 from upturn._subgroups._cells import Members
 from upturn._subgroups._leaves import leaf_words
+from upturn._target import read_labels
 from upturn.trees import UpliftTree
 from upturn.trees._export import written
 
@@ -37,7 +38,7 @@ def read_groups(by: Any, X: Any, n: int, n_bins: int) -> Members:
         return _of_masks(list(by.items()), n)
     if isinstance(by, Sequence) and len(by) and all(isinstance(e, tuple) and len(e) == 2 for e in by) and len(by) != n:
         return _of_masks(list(by), n)
-    labels = as_column(to_numpy(by, "the groups"), "the groups")
+    labels = read_labels(by, "the groups")
     if len(labels) != n:
         raise ValueError(
             f"the groups have {len(labels)} row(s) and y has {n}: expected one label per row, the name of a column of X, a mapping from "
@@ -51,6 +52,10 @@ def of_labels(labels: NDArray[Any], prefix: str = "") -> Members:
     positions: dict[Any, int] = {}
     codes = np.empty(len(labels), dtype=np.int64)
     for i, label in enumerate(labels.tolist()):
+        if not isinstance(label, str | bool | int | float) and not is_missing(label):
+            raise TypeError(
+                f"the groups hold {reprlib.repr(label)} at row {i}: expected numbers, booleans or text as labels"
+            )
         codes[i] = -1 if is_missing(label) else positions.setdefault(label, len(positions))
         if len(positions) > MOST_GROUPS:
             raise ValueError(

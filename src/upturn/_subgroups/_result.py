@@ -64,7 +64,7 @@ class Subgroups(Table):
         notes: Sequence[str],
         library: str | None,
     ) -> None:
-        formats: dict[str, Any] = dict.fromkeys(("p_value", "p_holm"), _probability)
+        formats: dict[str, Any] = dict.fromkeys(("p_value", "p_holm"), probability)
         if len(set(map(str, columns["arm"]))) == 1:
             formats["arm"] = None  # the title says it
         super().__init__(columns, title=title, notes=notes, formats=formats, library=library)
@@ -78,7 +78,8 @@ class Subgroups(Table):
         return np.arange(len(self)) >= len(self) - n_arms
 
 
-def _probability(p: float) -> str:
+def probability(p: float) -> str:
+    """A p-value as tables print it."""
     if np.isnan(p):
         return NOT_AVAILABLE
     return "<0.0001" if p < 0.0001 else f"{p:.4f}"
