@@ -9,6 +9,8 @@ import json
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import upturn as up
 from hostile.corpus import File, files, read
@@ -251,6 +253,18 @@ def test_threads_of_an_estimator_inside_are_the_readers(tmp_path):
         model = up.load(tmp_path / "model", n_jobs=n_jobs)
         inside = [model.estimator, *(member.model for member in model._members)]
         assert {(one.n_jobs, one.verbose) for one in inside} == {(n_jobs, 0)}
+
+
+def test_a_pipeline_does_not_read_pickles_where_the_file_says(tmp_path):
+    """A refit of the loaded model would execute what lies there."""
+    X, y, t = experiment()
+    model = TreatedOnly(make_pipeline(StandardScaler(), Ridge(), memory=str(tmp_path / "pickles"))).fit(X, y, t)
+    model.save(tmp_path / "model")
+    again = up.load(tmp_path / "model")
+    assert model.estimator.memory is not None
+    assert again.estimator.memory is None
+    assert again._members[0].model.memory is None
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
 # --------------------------------------------------------------------------------------------- answers that are not finite

@@ -79,16 +79,23 @@ def types_in(content: bytes) -> set[str]:
 
 
 def rebuild(content: bytes, n_jobs: int | None = None) -> Any:
-    """The estimator in a file of skops whose types have been looked at; threads and progress bars are the reader's."""
+    """The estimator in a file of skops whose types have been looked at.
+
+    Threads, progress bars and the folder in which a pipeline keeps pickles are the reader's, not the file's.
+    """
     skops = import_skops("an estimator of another library")
+
+    def own(name: str, value: Any) -> dict[str, Any]:
+        last = name.split("__")[-1]
+        if last == "verbose":
+            return {name: type(value)()} if value else {}
+        return {name: n_jobs if last == "n_jobs" else None} if last in ("n_jobs", "memory") else {}
 
     def step() -> Any:
         estimator = skops.loads(content, trusted=sorted(skops.get_untrusted_types(data=content)))
         if hasattr(estimator, "get_params"):
-            found = {name: (name.split("__")[-1], value) for name, value in estimator.get_params().items()}
-            ours = {name: n_jobs for name, (last, _) in found.items() if last == "n_jobs"}
-            quiet = {name: type(value)() for name, (last, value) in found.items() if last == "verbose" and value}
-            estimator.set_params(**ours, **quiet)
+            for name, value in estimator.get_params().items():
+                estimator.set_params(**own(name, value))
         return estimator
 
     return _rebuilding(step)
