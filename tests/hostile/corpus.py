@@ -122,6 +122,8 @@ def files(folder):
     fits += [(name, make, arms) for name, make in ARMS.items()]
     rare = y * (np.random.default_rng(0).random(N) < 0.3)
     fits += [("vanishing machine", lambda: UpliftSVM(p=1.0, ratio=3.0), (mixed[0], rare, treatment))]
+    shops = mixed[0].assign(shop=[f"shop {i % 300}" for i in range(N)])  # more levels than an encoder keeps apart
+    fits += [("many levels", lambda: ClassTransformation(), (shops, y, treatment))]
     few = slice(0, 60)
     square = (plain[few] @ plain[few].T, y[few], treatment[few])
     fits += [("precomputed", lambda: StandardSVM(kernel="precomputed", p=2.0), square)]
