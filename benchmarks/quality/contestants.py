@@ -58,18 +58,12 @@ CONTESTANTS: dict[str, Callable[[int], Any]] = {
     **{f"boosting-h{h}-paper": partial(lambda h, split: _boosted(split, h, ties="none"), h) for h in (1, 3)},
     **{
         f"boosting-h{h}-n{n}": partial(lambda h, n, split: _boosted(split, h, n_estimators=n), h, n)
-        for h, n in [(3, 31), (3, 301), (4, 301)]
+        for h in (2, 3)
+        for n in (31, 301)
     },
     **{
         f"boosting-h{h}-sqrt": partial(lambda h, split: _boosted(split, h, min_samples_arm="sqrt"), h)
         for h in (1, 2, 3, 4)
-    },
-    **{
-        f"boosting-h{h}-sqrt-n{n}": partial(
-            lambda h, n, split: _boosted(split, h, min_samples_arm="sqrt", n_estimators=n), h, n
-        )
-        for h in (2, 3)
-        for n in (31, 301)
     },
     # exponents of the uplift machine
     **{f"svm-p{p:g}": partial(lambda p, split: UpliftSVM(p=p), p) for p in (1.0, 1.2, 1.5, 2.0)},
