@@ -62,7 +62,7 @@ def main():
     show("compared", compare(y_new, scores, t_new, random_state=0))
 
     data = load_rhc()
-    found = overlap(data.X, data.treatment)
+    found = overlap(data.X, data.treatment, propensity="logistic")
     show("right heart catheterisation", found, np.sort(found.weights)[-5:])
     keep("overlap.png", plot.overlap(found))
 

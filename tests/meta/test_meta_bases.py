@@ -314,8 +314,8 @@ def test_class_transformation_undoes_unequal_propensities():
     t = (rng.random(40_000) < chance).astype(int)
     y = rng.random(40_000) < 0.2 + 0.4 * x + 0.2 * t  # a constant effect
     X = pd.DataFrame({"x": x, "p": chance})
-    biased = ClassTransformation().fit(X[["x"]], y, t).predict(pd.DataFrame({"x": [0, 1]}))
-    for propensity in ("p", "logistic", LogisticRegression(C=1e6)):
+    biased = ClassTransformation(propensity="shares").fit(X[["x"]], y, t).predict(pd.DataFrame({"x": [0, 1]}))
+    for propensity in ("p", "logistic", "auto", LogisticRegression(C=1e6)):
         model = ClassTransformation(propensity=propensity).fit(X, y, t)
         np.testing.assert_allclose(model.predict(pd.DataFrame({"x": [0, 1], "p": [0.2, 0.8]})), 0.2, atol=0.03)
     assert np.abs(biased - 0.2).max() > 0.1
@@ -382,11 +382,14 @@ Y0 = np.random.default_rng(1).normal(size=40)
             DRLearner(Ridge(), propensity=np.full(40, 0.5)),
             r"propensity has shape \(40,\), a probability for each of the 40 rows: .*would not go with them; make it a column of X",
         ),
-        (DRLearner(Ridge(), propensity=None), r"propensity=None: expected 'shares', 'logistic', a classifier"),
-        (DRLearner(Ridge(), propensity={0: 0.5, 1: 0.5}), r"propensity=\{0: 0.5, 1: 0.5\}: expected 'shares'"),
+        (
+            DRLearner(Ridge(), propensity=None),
+            r"propensity=None: expected 'auto', 'shares', 'logistic', 'boosting', a classifier",
+        ),
+        (DRLearner(Ridge(), propensity={0: 0.5, 1: 0.5}), r"propensity=\{0: 0.5, 1: 0.5\}: expected 'auto', 'shares'"),
         (
             DRLearner(Ridge(), propensity="share"),
-            r"\['share'\], which X does not have: expected 'shares', 'logistic' or",
+            r"\['share'\], which X does not have: expected 'auto', 'shares', 'logistic', 'boosting' or",
         ),
         (DRLearner(Ridge(), propensity="p"), r"names the column\(s\) \['p'\], which X does not have"),
         (DRLearner(Ridge(), propensity=Ridge()), r"propensity=Ridge predicts no probabilities"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from upturn._nuisance._flat_trees import FlatTrees
 from upturn._nuisance._levels import MOST_LEVELS, LevelCodes, code_levels, number_levels
 from upturn._table import Schema
 
+What = Literal["outcome", "effect", "arm"]
+
 # Outcomes: shallow trees, so that the difference of two models is not mostly noise. Effects of single rows are nearly all
 # noise, however large the experiment: fewer and smaller trees on larger leaves.
 _OUTCOMES = {
@@ -29,6 +31,13 @@ _OUTCOMES = {
     "max_iter": 100,
     "max_leaf_nodes": 8,
     "min_samples_leaf": 50,
+    "l2_regularization": 1.0,
+}
+_ARMS = {  # fewer rounds and smaller leaves: who is treated is told from many weak signs, and by few rows of a small arm
+    "learning_rate": 0.1,
+    "max_iter": 50,
+    "max_leaf_nodes": 8,
+    "min_samples_leaf": 20,
     "l2_regularization": 1.0,
 }
 _EFFECTS = {
@@ -86,11 +95,12 @@ def fit_boosted(
     schema: Schema,
     *,
     classify: bool,
-    effect: bool = False,
+    what: What = "outcome",
     seed: int,
 ) -> Boosted:
-    """Train on outcomes of 0 and 1 (``classify``), other numbers, or effects of single rows (``effect``)."""
-    whole = _train(X, y, weight, schema, classify, _EFFECTS if effect else _OUTCOMES, seed)
+    """Train on 0 and 1 (``classify``) or other numbers; ``what`` they are says how large the trees are."""
+    settings = {"outcome": _OUTCOMES, "effect": _EFFECTS, "arm": _ARMS}[what]
+    whole = _train(X, y, weight, schema, classify, settings, seed)
     if not layout_is_known():
         return whole
     trees = _inside_sklearn.flatten(whole.model, whole.codes, classify)

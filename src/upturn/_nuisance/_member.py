@@ -231,7 +231,9 @@ def _fit_number(
     estimator: Any, X: Floats, y: Floats, weight: Weights, schema: Schema, seed: int, effect: bool
 ) -> Member:
     if estimator is None:
-        return Member(fit_boosted(X, y, weight, schema, classify=False, effect=effect, seed=seed))
+        return Member(
+            fit_boosted(X, y, weight, schema, classify=False, what="effect" if effect else "outcome", seed=seed)
+        )
     return Member(*_fit_foreign(estimator, X, y, weight, schema))
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import reprlib
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.base import is_classifier
 
 from upturn._arrays import Floats, Indices, Ints
 from upturn._encode import LinearEncoder
 from upturn._experiment import Experiment
+from upturn._nuisance._boosted import Boosted, boosted_from_state, fit_boosted
 from upturn._nuisance._crossfit import crossfit
 from upturn._nuisance._logistic import Logistic
 from upturn._nuisance._member import _fit_foreign, ask_foreign, try_out
@@ -20,7 +22,11 @@ from upturn._parameters import check, number
 from upturn._propensity import read_chances, shares_of, with_control
 from upturn._table import Schema
 
-PropensitySpec = Any  # "shares", "logistic", a classifier, a number, numbers or column names; see fit_propensity
+PropensitySpec = (
+    Any  # "auto", "shares", "logistic", "boosting", a classifier, number(s) or column names; see fit_propensity
+)
+Kind = Literal["shares", "logistic", "boosting", "classifier", "known", "columns"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 CLIP = number(least=0, below=0.5).named("a number from 0 (no clipping) to below 0.5, such as 0.01")
 
 
@@ -28,8 +34,9 @@ CLIP = number(least=0, below=0.5).named("a number from 0 (no clipping) to below 
 class Propensity:
     """Something that gives the probabilities of control and every arm, a column each.
 
-    Exactly one of ``shares`` (the same for everybody), ``columns`` (read from the table), ``logistic`` and ``foreign``
-    (estimated) is there; ``encoder`` may stand before a foreign classifier.
+    Exactly one of ``shares`` (the same for everybody), ``columns`` (read from the table), ``logistic``, ``boosted`` (a model
+    per arm, beside control) and ``foreign`` (estimated) is there; ``encoder`` may stand before a foreign classifier, and a
+    ``calibration`` after any estimated one.
     """
 
     n_arms: int
@@ -38,15 +45,25 @@ class Propensity:
     logistic: Logistic | None = None
     foreign: Any = None
     encoder: LinearEncoder | None = None
+    boosted: tuple[Boosted, ...] | None = None
+    calibration: Floats | None = None
 
     def predict(self, X: Floats) -> Floats:
         """Probabilities, control first, before any clipping."""
+        raw = self._predict_raw(X)
+        return raw if self.calibration is None else calibrate(log_odds(raw), self.calibration)
+
+    def _predict_raw(self, X: Floats) -> Floats:
         if self.shares is not None:
             return np.tile(self.shares, (len(X), 1))
         if self.columns is not None:
             return with_control(X[:, self.columns], "the propensity column(s)")
         if self.logistic is not None:
             return self.logistic.predict_proba(X)
+        if self.boosted is not None:
+            beside = np.column_stack([model.predict(X) for model in self.boosted])  # each arm's share of it and control
+            odds = np.column_stack([np.ones(len(X)), beside / np.maximum(1.0 - beside, 1e-300)])
+            return np.asarray(odds / odds.sum(axis=1, keepdims=True))
         features = X if self.encoder is None else self.encoder.transform(X)
         return ask_foreign(self.foreign.predict_proba, features)
 
@@ -58,6 +75,8 @@ class Propensity:
             "logistic": None if self.logistic is None else self.logistic.get_state(),
             "foreign": self.foreign,
             "encoder": None if self.encoder is None else self.encoder.get_state(),
+            "boosted": None if self.boosted is None else [model.get_state() for model in self.boosted],
+            "calibration": self.calibration,
         }
 
     @classmethod
@@ -65,8 +84,15 @@ class Propensity:
         """Rebuild and check a propensity that was read from a file."""
         shares, columns = state["shares"], state["columns"]
         logistic, foreign, encoder = state["logistic"], state["foreign"], state["encoder"]
-        if sum(part is not None for part in (shares, columns, logistic, foreign)) != 1:
+        boosted, calibration = state["boosted"], state["calibration"]
+        if sum(part is not None for part in (shares, columns, logistic, foreign, boosted)) != 1:
             raise ValueError("the propensity is not well formed")
+        if boosted is not None and (not isinstance(boosted, list) or len(boosted) != n_arms):
+            raise ValueError("expected a boosted model of the propensity for every arm")
+        if calibration is not None and (
+            calibration.shape != (n_arms, 2) or calibration.dtype != np.float64 or not np.isfinite(calibration).all()
+        ):
+            raise ValueError("the calibration of the propensity is not well formed")
         if shares is not None and (shares.shape != (n_arms + 1,) or not (shares > 0).all() or not (shares < 1).all()):
             raise ValueError("the arms' shares are not probabilities")
         if columns is not None and (
@@ -85,10 +111,51 @@ class Propensity:
             None if logistic is None else Logistic.from_state(logistic, schema, n_arms + 1),
             foreign,
             None if encoder is None else LinearEncoder.from_state(encoder, schema),
+            None if boosted is None else tuple(boosted_from_state(one, schema) for one in boosted),
+            calibration,
         )
         if foreign is not None:
             try_out(foreign, foreign.predict_proba, propensity.encoder, schema, n_arms + 1)
         return propensity
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What became of ``propensity=``: a kind of model and, where ``"auto"`` chose it, why.
+
+    Attributes
+    ----------
+    kind : str
+        "shares", "logistic", "boosting", "classifier", "known" or "columns".
+    spec : what was asked for
+        None where it was chosen.
+    calibration : array of shape (K, 2), optional
+        Slope and intercept of the log-odds of every arm against control, for a chosen model.
+    auc : float, optional
+        How well the better of the two models tells treated rows from control on rows it has not seen.
+    pvalue : float, optional
+        Of the joint test of balance.
+    enough : bool
+        Whether there are rows enough to see an area of 0.6.
+    """
+
+    kind: Kind
+    spec: PropensitySpec = None
+    calibration: Floats | None = None
+    auc: float | None = None
+    pvalue: float | None = None
+    enough: bool = True
+
+    @property
+    def estimated(self) -> bool:
+        """Whether a model is fitted to the rows."""
+        return self.kind in ("logistic", "boosting", "classifier")
+
+    def __str__(self) -> str:
+        if self.auc is None:
+            return self.kind
+        few = "" if self.enough else "; too few rows to see an area of 0.6"
+        return f"{self.kind} (by 'auto': area under the ROC curve {self.auc:.3f}, balance p = {self.pvalue:.2g}{few})"
 
 
 def fit_propensity(spec: PropensitySpec, data: Experiment) -> Propensity:
@@ -97,29 +164,62 @@ def fit_propensity(spec: PropensitySpec, data: Experiment) -> Propensity:
     ========================  ========================================================================================
     ``"shares"``              every arm's share of the rows: a randomised experiment
     ``"logistic"``            estimated by logistic regression on the encoded table
+    ``"boosting"``            estimated by gradient boosting, an arm beside control at a time
     a classifier              estimated by a copy of it
     a number, or K numbers    known and the same for everybody, the arms in the order of ``arms_``
     a name, or K names        known row by row: columns of the table that hold the probability of each arm
+    a :class:`Choice`         what ``"auto"`` chose
     ========================  ========================================================================================
     """
-    k, weight = data.n_arms, data.weight
-    if _is_word(spec, "shares"):
+    choice = spec if isinstance(spec, Choice) else Choice(kind_of(spec), spec)
+    k, weight, spec = data.n_arms, data.weight, choice.spec
+    if choice.kind == "shares":
         return Propensity(k, shares=shares_of(data.arm, weight, k))
-    if _is_word(spec, "logistic"):
-        rows = slice(None) if weight is None else weight > 0
-        part = None if weight is None else weight[rows]
-        return Propensity(k, logistic=Logistic.fit(data.X[rows], data.arm[rows], k + 1, part, data.schema))
-    if hasattr(spec, "fit"):
+    if choice.kind in ("logistic", "boosting"):
+        part = data if weight is None else data.take(np.flatnonzero(weight > 0))
+        if choice.kind == "boosting":
+            return Propensity(k, boosted=_fit_pairs(part), calibration=choice.calibration)
+        logistic = Logistic.fit(part.X, part.arm, k + 1, part.weight, data.schema)
+        return Propensity(k, logistic=logistic, calibration=choice.calibration)
+    if choice.kind == "classifier":
         return _foreign(spec, data)
-    names = [spec] if isinstance(spec, str) else spec
-    if isinstance(names, list | tuple | np.ndarray) and len(names) and all(isinstance(name, str) for name in names):
-        return Propensity(k, columns=_find_columns(list(names), data))
+    if choice.kind == "columns":
+        return Propensity(k, columns=_find_columns([spec] if isinstance(spec, str) else list(spec), data))
     _check_numbers(spec, data)
     return Propensity(k, shares=read_chances(spec, data.target.labels))
 
 
-def _is_word(spec: PropensitySpec, word: str) -> bool:
-    return isinstance(spec, str) and spec == word
+def kind_of(spec: PropensitySpec) -> Kind:
+    """The kind of propensity a user means; "auto", which means one of several, is chosen before."""
+    if isinstance(spec, str) and spec in ("shares", "logistic", "boosting"):
+        return spec  # type: ignore[return-value]
+    if hasattr(spec, "fit"):
+        return "classifier"
+    names = [spec] if isinstance(spec, str) else spec
+    named = isinstance(names, list | tuple | np.ndarray) and len(names) and all(isinstance(name, str) for name in names)
+    return "columns" if named else "known"
+
+
+def _fit_pairs(data: Experiment) -> tuple[Boosted, ...]:
+    """For every arm, a boosted model of who is in it among its rows and control's."""
+    found = []
+    for code in range(1, data.n_arms + 1):
+        pair = data.take(data.target.pair(code))
+        z = (pair.arm == code).astype(np.int64)
+        found.append(fit_boosted(pair.X, z, pair.weight, data.schema, classify=True, what="arm", seed=0))
+    return tuple(found)
+
+
+def log_odds(chance: Floats) -> Floats:
+    """Of every arm against control, a column each."""
+    logs = np.log(np.maximum(chance, 1e-12))
+    return np.asarray(logs[:, 1:] - logs[:, :1])
+
+
+def calibrate(odds: Floats, calibration: Floats) -> Floats:
+    """Probabilities, control first, from log-odds stretched and moved arm by arm."""
+    moved = odds * calibration[:, 0] + calibration[:, 1]
+    return np.asarray(softmax(np.column_stack([np.zeros(len(moved)), moved]), axis=1))
 
 
 def _check_numbers(spec: PropensitySpec, data: Experiment) -> None:
@@ -132,7 +232,7 @@ def _check_numbers(spec: PropensitySpec, data: Experiment) -> None:
         )
     if shape not in ((), (data.n_arms,)):
         raise ValueError(
-            f"propensity={reprlib.repr(spec)}: expected 'shares', 'logistic', a classifier, the known probability of each of the "
+            f"propensity={reprlib.repr(spec)}: expected 'auto', 'shares', 'logistic', 'boosting', a classifier, the known probability of each of the "
             f"{data.n_arms} treatment arm(s), or the name of a column of X that holds it"
         )
 
@@ -141,10 +241,11 @@ def crossfit_propensity(
     spec: PropensitySpec, data: Experiment, folds: list[tuple[Indices, Indices]], n_jobs: int | None = None
 ) -> Floats:
     """Probabilities of every row, control first; estimated ones come from models that have not seen the row."""
-    if not _is_word(spec, "logistic") and not hasattr(spec, "fit"):  # known, not estimated
-        return fit_propensity(spec, data).predict(data.X)
+    choice = spec if isinstance(spec, Choice) else Choice(kind_of(spec), spec)
+    if not choice.estimated:
+        return fit_propensity(choice, data).predict(data.X)
     return crossfit(
-        folds, lambda _, rows: fit_propensity(spec, data.take(rows)).predict, data.X, data.n_arms + 1, n_jobs
+        folds, lambda _, rows: fit_propensity(choice, data.take(rows)).predict, data.X, data.n_arms + 1, n_jobs
     )
 
 
@@ -193,7 +294,7 @@ def _find_columns(names: list[str], data: Experiment) -> Ints:
     unknown = [name for name in names if name not in data.schema.names]
     if unknown:
         raise ValueError(
-            f"propensity names the column(s) {unknown!r}, which X does not have: expected 'shares', 'logistic' or one of {list(data.schema.names[:12])!r}"
+            f"propensity names the column(s) {unknown!r}, which X does not have: expected 'auto', 'shares', 'logistic', 'boosting' or one of {list(data.schema.names[:12])!r}"
         )
     if len(names) != data.n_arms:
         raise ValueError(
@@ -204,14 +305,3 @@ def _find_columns(names: list[str], data: Experiment) -> Ints:
     if data.schema.categorical[columns].any():
         raise ValueError("a propensity column holds text: expected probabilities")
     return columns
-
-
-__all__ = [
-    "CLIP",
-    "Propensity",
-    "PropensitySpec",
-    "clip_chances",
-    "clip_propensity",
-    "crossfit_propensity",
-    "fit_propensity",
-]

@@ -1,4 +1,4 @@
-"""What meta-learners share: lists of fitted members, and how they are saved."""
+"""What meta-learners share: lists of fitted members, the choice of a propensity, and how they are saved."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Floats
-from upturn._nuisance import Member
+from upturn._experiment import Experiment
+from upturn._nuisance import KINDS, Choice, Kind, Member, PropensitySpec, choose_propensity
 from upturn._table import Schema
 from upturn.base import UpliftEstimator, finite_importances
 
@@ -52,6 +53,64 @@ class MetaLearner(UpliftEstimator):
             raise ValueError(f"expected {self._count_members()} models inside {type(self).__name__}")
         schema = self._member_schema()
         self._members = [Member.from_state(one, schema) for one in states]
+
+
+class WithPropensity(UpliftEstimator):
+    """What learners share that need the probabilities of the arms: the choice of their kind, made once per fit."""
+
+    propensity: PropensitySpec
+    n_jobs: int | None = None
+    propensity_kind_: Kind
+    propensity_auc_: float | None
+    propensity_pvalue_: float | None
+
+    def _fit(self, data: Experiment) -> None:
+        self._fit_chosen(data, self._choose(data))
+
+    def _fit_chosen(self, data: Experiment, choice: Choice) -> None:
+        """Learn from an experiment, the kind of propensity being settled."""
+        raise TypeError(f"{type(self).__name__} does not say how to fit")
+
+    def _choose(self, data: Experiment) -> Choice:
+        return choose_propensity(self.propensity, data, self.n_jobs)
+
+    def _keep_choice(self, choice: Choice) -> None:
+        self.propensity_kind_, self.propensity_auc_, self.propensity_pvalue_ = choice.kind, choice.auc, choice.pvalue
+        self._enough = choice.enough
+
+    # In an ensemble the choice is made once, for all members.
+
+    def _prepare(self, data: Experiment) -> tuple[Experiment, Choice]:
+        return data, self._choose(data)
+
+    def _fit_prepared(self, prepared: tuple[Experiment, Choice], weight: Floats) -> None:
+        data, choice = prepared
+        self._fit_chosen(data.with_weight(weight), choice)
+
+    def _rows_of(self, prepared: tuple[Experiment, Choice]) -> Floats:
+        return prepared[0].X
+
+    def _choice_state(self) -> dict[str, Any]:
+        return {
+            "kind": self.propensity_kind_,
+            "auc": self.propensity_auc_,
+            "pvalue": self.propensity_pvalue_,
+            "enough": self._enough,
+        }
+
+    def _set_choice(self, state: dict[str, Any]) -> None:
+        shares = [state["auc"], state["pvalue"]]
+        good = all(value is None or (isinstance(value, float) and 0 <= value <= 1) for value in shares)
+        if state["kind"] not in KINDS or not good or not isinstance(state["enough"], bool):
+            raise ValueError("what is said about the propensity is not well formed")
+        self._keep_choice(Choice(state["kind"], auc=shares[0], pvalue=shares[1], enough=state["enough"]))
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text = super().__repr__(N_CHAR_MAX)
+        if getattr(self, "propensity_auc_", None) is None or not text.endswith("]"):
+            return text
+        choice = Choice(self.propensity_kind_, None, None, self.propensity_auc_, self.propensity_pvalue_, self._enough)
+        return f"{text[:-1]}, propensity: {choice}]"
 
 
 def effect_base(effect_estimator: Any, estimator: Any) -> Any:

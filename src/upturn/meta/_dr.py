@@ -11,6 +11,7 @@ from upturn._arrays import Floats
 from upturn._experiment import Experiment
 from upturn._nuisance import (
     CLIP,
+    Choice,
     PropensitySpec,
     clip_propensity,
     crossfit_propensity,
@@ -24,11 +25,11 @@ from upturn._parallel import run_parallel
 from upturn._parameters import ELSEWHERE, JOBS, LABEL, SEED, Rule
 from upturn._seeds import make_seed
 from upturn._target import Label
-from upturn.meta._base import MetaLearner, effect_base
+from upturn.meta._base import MetaLearner, WithPropensity, effect_base
 from upturn.metrics._robust import robust_effects
 
 
-class DRLearner(MetaLearner):
+class DRLearner(WithPropensity, MetaLearner):
     r"""Uplift by regressing doubly robust effects of single rows on the features.
 
     With outcome models μ_k and propensities e_k fitted on other folds,
@@ -47,9 +48,10 @@ class DRLearner(MetaLearner):
         The outcome model; by default gradient boosting, of the kind the outcome asks for.
     effect_estimator : regressor, optional
         The regression of ψ; by default ``estimator`` if that is a regressor, else gradient boosting.
-    propensity : "logistic", "shares", classifier, number(s) or column name(s)
-        Probability of the arms: estimated by logistic regression or by a classifier; the arms' shares; known and the same
-        for everybody (one number per treatment arm, in the order of ``arms_``); or columns of X.
+    propensity : "auto", "shares", "logistic", "boosting", classifier, number(s) or column name(s)
+        Probability of the arms: the arms' shares; estimated by logistic regression, gradient boosting or a classifier; known
+        and the same for everybody (one number per treatment arm, in the order of ``arms_``); or columns of X. "auto" keeps
+        the shares unless a model tells the arms apart on rows it has not seen, or a test of balance does.
     clip : float
         Propensities are kept at least this far from 0 and 1, with a warning that says for how many rows.
     cv : int, splitter or list of splits
@@ -67,6 +69,11 @@ class DRLearner(MetaLearner):
         Mean of ψ, the doubly robust estimate of the average effect of every arm, and its standard error.
     feature_importances_ : array of shape (p,)
         Mean over the models of effects.
+    propensity_kind_ : str
+        Which propensities were used: "shares", "logistic", "boosting", "classifier", "known" or "columns".
+    propensity_auc_, propensity_pvalue_ : float or None
+        What "auto" saw: the area under the ROC curve of the better model on rows it has not seen, and the p-value of the
+        joint test of balance. None if the kind was given.
     control_, arms_ : label, list of labels
 
     References
@@ -80,7 +87,7 @@ class DRLearner(MetaLearner):
     >>> from upturn.meta import DRLearner
     >>> X, treatment = np.arange(40.0)[:, None] % 10, np.arange(40) // 10 % 2
     >>> y = X[:, 0] + treatment * (1 + X[:, 0])
-    >>> DRLearner(LinearRegression(), random_state=0).fit(X, y, treatment).predict([[5.0]]).round(6)
+    >>> DRLearner(LinearRegression(), propensity=0.5, random_state=0).fit(X, y, treatment).predict([[5.0]]).round(6)
     array([6.])
     """
 
@@ -100,7 +107,7 @@ class DRLearner(MetaLearner):
         estimator: Any = None,
         effect_estimator: Any = None,
         *,
-        propensity: PropensitySpec = "logistic",
+        propensity: PropensitySpec = "auto",
         clip: float = 0.01,
         cv: Any = 5,
         n_jobs: int | None = None,
@@ -116,11 +123,12 @@ class DRLearner(MetaLearner):
         self.random_state = random_state
         self.control = control
 
-    def _fit(self, data: Experiment) -> None:
+    def _fit_chosen(self, data: Experiment, choice: Choice) -> None:
+        self._keep_choice(choice)
         seed, effect_estimator = make_seed(self.random_state), effect_base(self.effect_estimator, self.estimator)
         data = rows_that_count(data, self.cv)
         folds = make_folds(data, self.cv, seed)
-        chance = crossfit_propensity(self.propensity, data, folds, self.n_jobs)
+        chance = crossfit_propensity(choice, data, folds, self.n_jobs)
         chance = clip_propensity(chance, self.clip, type(self).__name__)
         arms = [(code,) for code in range(data.n_arms + 1)]
         mu = crossfit_responses(self.estimator, data, arms, folds, seed, self.n_jobs)
@@ -146,10 +154,11 @@ class DRLearner(MetaLearner):
 
     def _get_state(self) -> dict[str, Any]:
         averages = {"average_effects": self.average_effects_, "average_effects_se": self.average_effects_se_}
-        return {**super()._get_state(), **averages}
+        return {**super()._get_state(), **averages, "choice": self._choice_state()}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         super()._set_state(state)
+        self._set_choice(state["choice"])
         self.average_effects_, self.average_effects_se_ = state["average_effects"], state["average_effects_se"]
         if {self.average_effects_.shape, self.average_effects_se_.shape} != {(len(self.arms_),)}:
             raise ValueError("the average effects do not fit the arms")

@@ -9,6 +9,7 @@ from upturn._arrays import Floats
 from upturn._experiment import Experiment
 from upturn._nuisance import (
     CLIP,
+    Choice,
     Member,
     PropensitySpec,
     clip_propensity,
@@ -23,10 +24,10 @@ from upturn._parallel import run_parallel
 from upturn._parameters import ELSEWHERE, JOBS, LABEL, SEED, Rule
 from upturn._seeds import make_seed
 from upturn._target import Label
-from upturn.meta._base import MetaLearner, effect_base
+from upturn.meta._base import MetaLearner, WithPropensity, effect_base
 
 
-class RLearner(MetaLearner):
+class RLearner(WithPropensity, MetaLearner):
     r"""Uplift by relating what is unexpected in the outcome to what is unexpected in the treatment.
 
     With m(x) = E[Y | X = x] and e(x) = P(T = 1 | X = x) fitted on other folds,
@@ -42,9 +43,10 @@ class RLearner(MetaLearner):
         The model of m; by default gradient boosting, of the kind the outcome asks for.
     effect_estimator : regressor that takes weights, optional
         The model of τ; by default ``estimator`` if that is a regressor, else gradient boosting.
-    propensity : "logistic", "shares", classifier, number(s) or column name(s)
-        Probability of the arms: estimated by logistic regression or by a classifier; the arms' shares; known and the same
-        for everybody (one number per treatment arm, in the order of ``arms_``); or columns of X.
+    propensity : "auto", "shares", "logistic", "boosting", classifier, number(s) or column name(s)
+        Probability of the arms: the arms' shares; estimated by logistic regression, gradient boosting or a classifier; known
+        and the same for everybody (one number per treatment arm, in the order of ``arms_``); or columns of X. "auto" keeps
+        the shares unless a model tells the arms apart on rows it has not seen, or a test of balance does.
     clip : float
         Propensities are kept at least this far from 0 and 1, with a warning that says for how many rows.
     cv : int, splitter or list of splits
@@ -60,6 +62,11 @@ class RLearner(MetaLearner):
     ----------
     feature_importances_ : array of shape (p,)
         Mean over the models of effects.
+    propensity_kind_ : str
+        Which propensities were used: "shares", "logistic", "boosting", "classifier", "known" or "columns".
+    propensity_auc_, propensity_pvalue_ : float or None
+        What "auto" saw: the area under the ROC curve of the better model on rows it has not seen, and the p-value of the
+        joint test of balance. None if the kind was given.
     control_, arms_ : label, list of labels
 
     References
@@ -93,7 +100,7 @@ class RLearner(MetaLearner):
         estimator: Any = None,
         effect_estimator: Any = None,
         *,
-        propensity: PropensitySpec = "logistic",
+        propensity: PropensitySpec = "auto",
         clip: float = 0.01,
         cv: Any = 5,
         n_jobs: int | None = None,
@@ -109,11 +116,12 @@ class RLearner(MetaLearner):
         self.random_state = random_state
         self.control = control
 
-    def _fit(self, data: Experiment) -> None:
+    def _fit_chosen(self, data: Experiment, choice: Choice) -> None:
+        self._keep_choice(choice)
         seed, effect_estimator = make_seed(self.random_state), effect_base(self.effect_estimator, self.estimator)
         data = rows_that_count(data, self.cv)
         folds = make_folds(data, self.cv, seed)
-        chance = crossfit_propensity(self.propensity, data, folds, self.n_jobs)
+        chance = crossfit_propensity(choice, data, folds, self.n_jobs)
         chance = clip_propensity(chance, self.clip, type(self).__name__)
         pairs = [(0, code) for code in range(1, data.n_arms + 1)]
         means = crossfit_responses(self.estimator, data, pairs, folds, seed, self.n_jobs)
@@ -130,3 +138,10 @@ class RLearner(MetaLearner):
 
     def _predict(self, X: Floats) -> Floats:
         return self._columns(X)
+
+    def _get_state(self) -> dict[str, Any]:
+        return {**super()._get_state(), "choice": self._choice_state()}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        super()._set_state(state)
+        self._set_choice(state["choice"])

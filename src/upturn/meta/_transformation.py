@@ -14,6 +14,7 @@ from upturn._encode import LinearEncoder
 from upturn._experiment import Experiment
 from upturn._nuisance import (
     CLIP,
+    Choice,
     Logistic,
     Member,
     PropensitySpec,
@@ -24,10 +25,11 @@ from upturn._nuisance import (
 )
 from upturn._parameters import ELSEWHERE, FLAG, LABEL, Rule
 from upturn._target import Label
-from upturn.base import UpliftEstimator, finite_importances
+from upturn.base import finite_importances
+from upturn.meta._base import WithPropensity
 
 
-class ClassTransformation(UpliftEstimator):
+class ClassTransformation(WithPropensity):
     r"""Uplift by one classifier, on a target that is 1 for treated successes and for control failures.
 
     With g = 1 in treatment and 0 in control,
@@ -46,9 +48,10 @@ class ClassTransformation(UpliftEstimator):
         missing numbers the mean, and columns are standardised.
     reweight : bool
         Whether to give both groups equal weight. Without it this is the flipped-label model of Kuusisto et al.
-    propensity : "shares", "logistic", classifier, number or column name
-        Probability of treatment that ``reweight`` undoes: the arm's share of the rows; estimated by logistic regression
-        or by a classifier; known; or a column of X.
+    propensity : "auto", "shares", "logistic", "boosting", classifier, number or column name
+        Probability of treatment that ``reweight`` undoes: the arm's share of the rows; estimated by logistic regression,
+        gradient boosting or a classifier; known; or a column of X. "auto" keeps the share unless a model tells the arms apart
+        on rows it has not seen, or a test of balance does.
     clip : float
         Propensities are kept at least this far from 0 and 1, with a warning that says for how many rows.
     control : label, optional
@@ -62,6 +65,11 @@ class ClassTransformation(UpliftEstimator):
         The logistic regression in encoded columns ``coef_names_``; only when no estimator was given.
     feature_importances_ : array of shape (p,)
         Those of the classifier; or absolute coefficients, in standard deviations of their columns, summed over levels.
+    propensity_kind_ : str
+        With ``reweight``, which propensities were used: "shares", "logistic", "boosting", "classifier", "known" or "columns".
+    propensity_auc_, propensity_pvalue_ : float or None
+        What "auto" saw: the area under the ROC curve of the better model on rows it has not seen, and the p-value of the
+        joint test of balance. None if the kind was given.
     control_, arms_ : label, list of labels
 
     References
@@ -102,7 +110,7 @@ class ClassTransformation(UpliftEstimator):
         estimator: Any = None,
         *,
         reweight: bool = True,
-        propensity: PropensitySpec = "shares",
+        propensity: PropensitySpec = "auto",
         clip: float = 0.01,
         control: Label | None = None,
     ) -> None:
@@ -112,7 +120,10 @@ class ClassTransformation(UpliftEstimator):
         self.clip = clip
         self.control = control
 
-    def _fit(self, data: Experiment) -> None:
+    def _choose(self, data: Experiment) -> Choice:
+        return super()._choose(data) if self.reweight else Choice("shares")
+
+    def _fit_chosen(self, data: Experiment, choice: Choice) -> None:
         if self.estimator is not None:
             check_classifier(self.estimator)
         z = (data.y == (data.arm == 1)).astype(np.float64)
@@ -123,8 +134,9 @@ class ClassTransformation(UpliftEstimator):
             )
         weight = data.weight
         if self.reweight:
-            chance = fit_propensity(self.propensity, data).predict(data.X)
-            if not isinstance(self.propensity, str) or self.propensity != "shares":
+            self._keep_choice(choice)
+            chance = fit_propensity(choice, data).predict(data.X)
+            if choice.kind != "shares":
                 chance = clip_propensity(chance, self.clip, type(self).__name__)
             weight = data.weights / (2 * chance[np.arange(len(data)), data.arm])
         for name in (
@@ -163,13 +175,18 @@ class ClassTransformation(UpliftEstimator):
         return finite_importances(self.encoder_.by_column(values), self.n_features_in_)
 
     def _get_state(self) -> dict[str, Any]:
-        state: dict[str, Any] = {"encoder": None if self.encoder_ is None else self.encoder_.get_state()}
+        state: dict[str, Any] = {
+            "encoder": None if self.encoder_ is None else self.encoder_.get_state(),
+            "choice": self._choice_state() if hasattr(self, "propensity_kind_") else None,
+        }
         if hasattr(self, "estimator_"):
             link = self._member.link
             return {**state, "estimator": self.estimator_, "link": None if link is None else list(link)}
         return {**state, "coef": self.coef_, "intercept": self.intercept_}
 
     def _set_state(self, state: dict[str, Any]) -> None:
+        if state["choice"] is not None:
+            self._set_choice(state["choice"])
         if "estimator" in state:
             check_classifier(state["estimator"])
             member = {**state, "foreign": state["estimator"], "boosted": None, "low": 0.0, "high": 1.0}

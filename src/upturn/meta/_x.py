@@ -11,6 +11,7 @@ from upturn._arrays import Floats
 from upturn._experiment import Experiment
 from upturn._nuisance import (
     CLIP,
+    Choice,
     Member,
     Propensity,
     PropensitySpec,
@@ -24,10 +25,10 @@ from upturn._parallel import run_parallel
 from upturn._parameters import ELSEWHERE, JOBS, LABEL, SEED, Rule
 from upturn._seeds import make_seed
 from upturn._target import Label
-from upturn.meta._base import MetaLearner, effect_base
+from upturn.meta._base import MetaLearner, WithPropensity, effect_base
 
 
-class XLearner(MetaLearner):
+class XLearner(WithPropensity, MetaLearner):
     r"""Uplift from effects imputed in each group by the other group's model; good when one group is much larger.
 
     With outcome models μ_0 and μ_k of control and arm k,
@@ -46,9 +47,10 @@ class XLearner(MetaLearner):
         The outcome model; by default gradient boosting, of the kind the outcome asks for.
     effect_estimator : regressor, optional
         The model of D; by default ``estimator`` if that is a regressor, else gradient boosting.
-    propensity : "logistic", "shares", classifier, number(s) or column name(s)
-        Probability of the arms: estimated by logistic regression or by a classifier; the arms' shares; known and the same
-        for everybody (one number per treatment arm, in the order of ``arms_``); or columns of X.
+    propensity : "auto", "shares", "logistic", "boosting", classifier, number(s) or column name(s)
+        Probability of the arms: the arms' shares; estimated by logistic regression, gradient boosting or a classifier; known
+        and the same for everybody (one number per treatment arm, in the order of ``arms_``); or columns of X. "auto" keeps
+        the shares unless a model tells the arms apart on rows it has not seen, or a test of balance does.
     clip : float
         Propensities are kept at least this far from 0 and 1, with a warning that says for how many rows.
     n_jobs : int, optional
@@ -62,6 +64,11 @@ class XLearner(MetaLearner):
     ----------
     feature_importances_ : array of shape (p,)
         Mean over the models of effects.
+    propensity_kind_ : str
+        Which propensities were used: "shares", "logistic", "boosting", "classifier", "known" or "columns".
+    propensity_auc_, propensity_pvalue_ : float or None
+        What "auto" saw: the area under the ROC curve of the better model on rows it has not seen, and the p-value of the
+        joint test of balance. None if the kind was given.
     control_, arms_ : label, list of labels
 
     References
@@ -94,7 +101,7 @@ class XLearner(MetaLearner):
         estimator: Any = None,
         effect_estimator: Any = None,
         *,
-        propensity: PropensitySpec = "logistic",
+        propensity: PropensitySpec = "auto",
         clip: float = 0.01,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -108,7 +115,8 @@ class XLearner(MetaLearner):
         self.random_state = random_state
         self.control = control
 
-    def _fit(self, data: Experiment) -> None:
+    def _fit_chosen(self, data: Experiment, choice: Choice) -> None:
+        self._keep_choice(choice)
         seed, effect_estimator = make_seed(self.random_state), effect_base(self.effect_estimator, self.estimator)
         groups = [data.take(data.arm == code) for code in range(data.n_arms + 1)]
 
@@ -127,7 +135,7 @@ class XLearner(MetaLearner):
 
         items = [(code, treated) for code in range(1, data.n_arms + 1) for treated in (False, True)]
         self._members = run_parallel(effect, items, n_jobs=self.n_jobs)
-        self._propensity, self._clip = fit_propensity(self.propensity, data), float(self.clip)
+        self._propensity, self._clip = fit_propensity(choice, data), float(self.clip)
         clip_propensity(self._propensity.predict(data.X), self.clip, type(self).__name__)  # says what it will do
 
     def _predict(self, X: Floats) -> Floats:
@@ -144,10 +152,16 @@ class XLearner(MetaLearner):
         return 2 * len(self.arms_)
 
     def _get_state(self) -> dict[str, Any]:
-        return {**super()._get_state(), "propensity": self._propensity.get_state(), "clip": self._clip}
+        return {
+            **super()._get_state(),
+            "propensity": self._propensity.get_state(),
+            "clip": self._clip,
+            "choice": self._choice_state(),
+        }
 
     def _set_state(self, state: dict[str, Any]) -> None:
         super()._set_state(state)
+        self._set_choice(state["choice"])
         self._propensity = Propensity.from_state(state["propensity"], self._schema, len(self.arms_))
         self._clip = state["clip"]
         if not isinstance(self._clip, float) or not 0 <= self._clip < 0.5:

@@ -7,12 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
 
 from upturn._arrays import Arms, Floats
 from upturn._encode import LinearEncoder
 from upturn._experiment import Experiment
-from upturn._nuisance import PropensitySpec, clip_chances, crossfit_propensity, fit_propensity, make_folds
+from upturn._nuisance import (
+    Choice,
+    PropensitySpec,
+    area,
+    choose_propensity,
+    clip_chances,
+    crossfit_propensity,
+    fit_propensity,
+    make_folds,
+)
 from upturn._parameters import FLAG, SEED, check
 from upturn._propensity import shares_of
 from upturn._results import Table, library_of
@@ -40,6 +48,9 @@ class Overlap:
         experiment (estimated on the rows of the fit, a little more).
     n_clipped : int
         Rows whose propensity was clipped.
+    choice : Choice
+        What ``propensity`` came to: its ``kind`` and, for "auto", the better model's area on rows it has not seen (``auc``), the
+        p-value of the joint test of balance (``pvalue``), and whether there are rows ``enough`` to see an area of 0.6.
     arms : Table
         Per arm: rows, smallest and largest probability of that arm among all rows, rows of the arm whose probability is
         below 0.05, largest weight, and effective sample size (Σw)²/Σw².
@@ -53,6 +64,7 @@ class Overlap:
     labels: list[Label]
     auc: float
     n_clipped: int
+    choice: Choice
     arms: Table
     balance: Table
 
@@ -63,7 +75,7 @@ class Overlap:
     def __repr__(self) -> str:
         before, after = self.balance["before"], self.balance["after"]
         return (
-            f"{self.arms!r}\narea under the ROC curve of the propensity: {self.auc:.3f}; {self.n_clipped:,} row(s) clipped\n"
+            f"{self.arms!r}\npropensity: {self.choice}\narea under the ROC curve of the propensity: {self.auc:.3f}; {self.n_clipped:,} row(s) clipped\n"
             f"largest standardised difference of means: {np.abs(before).max():.3f} before weighting, {np.abs(after).max():.3f} after"
         )
 
@@ -72,7 +84,7 @@ def overlap(
     X: Any,
     treatment: Any,
     *,
-    propensity: PropensitySpec = "logistic",
+    propensity: PropensitySpec = "auto",
     clip: float = 0.0,
     stabilize: bool = False,
     cv: Any = None,
@@ -88,15 +100,16 @@ def overlap(
         What the assignment may have depended on.
     treatment : array of shape (n,)
         Arm labels.
-    propensity : "logistic", "shares", classifier, number(s) or column name(s)
-        By default logistic regression on the encoded table; any classifier; or known probabilities, as in
-        :class:`upturn.meta.DRLearner`.
+    propensity : "auto", "shares", "logistic", "boosting", classifier, number(s) or column name(s)
+        As in :class:`upturn.meta.DRLearner`: by default the arms' shares, unless a model tells the arms apart on rows it has
+        not seen, or a test of balance does.
     clip : float
         Keep probabilities at least this far from 0 and 1; 0 leaves them alone.
     stabilize : bool
         Whether to multiply weights by the share of their arm, which keeps their mean near 1.
     cv : int, splitter or list of splits, optional
-        Estimate probabilities on other folds; by default on all rows, as the papers do.
+        Estimate probabilities on other folds. By default on all rows, as the papers do, except by boosting, which would
+        remember them: it takes 5 folds.
     sample_weight : array of shape (n,), optional
         Weights of the rows; the result multiplies them.
     control : label, optional
@@ -126,10 +139,13 @@ def overlap(
     check("random_state", random_state, SEED)
     data = read_study(X, treatment, sample_weight, control)
     matrix, target = data.X, data.target
+    choice = choose_propensity(propensity, data)
+    if cv is None and choice.kind == "boosting":
+        cv = 5
     if cv is None:
-        chance = fit_propensity(propensity, data).predict(matrix)
+        chance = fit_propensity(choice, data).predict(matrix)
     else:
-        chance = crossfit_propensity(propensity, data, make_folds(data, cv, make_seed(random_state)))
+        chance = crossfit_propensity(choice, data, make_folds(data, cv, make_seed(random_state)))
     chance, n_clipped = clip_chances(chance, clip)
     own = chance[np.arange(len(matrix)), target.arm]
     if (own <= 0).any():
@@ -144,8 +160,9 @@ def overlap(
         weights=weights * target.unit,
         arm=target.arm,
         labels=target.labels,
-        auc=_auc(chance, target.arm),
+        auc=area(1.0 - chance[:, 0], target.arm > 0),
         n_clipped=n_clipped,
+        choice=choice,
         arms=_arms_table(chance, weights, target, library),
         balance=_balance(data, weights, library),
     )
@@ -155,7 +172,7 @@ def iptw_weights(
     X: Any,
     treatment: Any,
     *,
-    propensity: PropensitySpec = "logistic",
+    propensity: PropensitySpec = "auto",
     clip: float = 0.0,
     stabilize: bool = False,
     cv: Any = None,
@@ -201,10 +218,6 @@ def iptw_weights(
             stacklevel=2,
         )
     return found.weights
-
-
-def _auc(chance: Floats, arm: Arms) -> float:
-    return float(roc_auc_score(arm > 0, 1.0 - chance[:, 0]))
 
 
 def _arms_table(chance: Floats, weights: Floats, target: Target, library: str | None) -> Table:
