@@ -1,6 +1,6 @@
 """The whole attack on inputs: every bad value of the catalogue in every argument of everything public.
 
-    python experiments/attack/inputs.py [--one-in K] [--workers 2]
+    python experiments/attack/inputs.py [--one-in K] [--workers 2] [--minutes M]
 
 Cases run in worker processes that are replaced when one dies or does not answer in time, so that crashes and hangs are seen.
 Writes ``inputs.md`` beside this file: counts by what was attacked, and every case that did not end clear or right.
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -79,11 +80,11 @@ class Worker:
         return json.loads(answer)[1:]
 
 
-def run(one_in: int, workers: int):
-    """Names and verdicts of all cases."""
+def run(one_in: int, workers: int, minutes: float):
+    """Names and verdicts of all cases, or of as many as there is time for, in an order that mixes them well."""
     first = Worker(one_in)
     names, waiting = first.names, queue.Queue()
-    for number in range(len(names)):
+    for number in sorted(range(len(names)), key=lambda number: zlib.crc32(names[number].encode()[::-1])):
         waiting.put(number)
     verdicts, lock, start = {}, threading.Lock(), time.time()
 
@@ -92,6 +93,8 @@ def run(one_in: int, workers: int):
             try:
                 number = waiting.get_nowait()
             except queue.Empty:
+                number = None
+            if number is None or time.time() - start > 60 * minutes:
                 worker.process.stdin.close()
                 return
             found = worker.ask(number)
@@ -107,7 +110,7 @@ def run(one_in: int, workers: int):
         thread.start()
     for thread in threads:
         thread.join()
-    return [(name, *verdicts[number]) for number, name in enumerate(names)]
+    return len(names), [(names[number], *verdicts[number]) for number in sorted(verdicts)]
 
 
 def group_of(name: str) -> str:
@@ -141,12 +144,16 @@ def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--one-in", type=int, default=1)
     options.add_argument("--workers", type=int, default=2)
+    options.add_argument("--verdicts", help="a file for every verdict, as JSON")
+    options.add_argument("--minutes", type=float, default=float("inf"))
     options.add_argument("--output", default=str(HERE / "inputs.md"))
     given = options.parse_args()
-    found = run(given.one_in, given.workers)
-    Path(given.output).with_suffix(".json").write_text(json.dumps(found)) if given.output.startswith("/tmp") else None
+    cases, found = run(given.one_in, given.workers, given.minutes)
+    if given.verdicts:
+        Path(given.verdicts).write_text(json.dumps(found))
     text = (
         "# The attack on inputs\n\nMade by `python experiments/attack/inputs.py`; `tests/attack/bad_inputs.py` says what the columns mean.\n\n"
+        + f"{len(found):,} of {cases:,} cases were tried{' in the time there was' if len(found) < cases else ''}.\n\n"
         + table(found)
         + "\n"
     )

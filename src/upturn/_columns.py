@@ -33,7 +33,10 @@ def to_numpy(values: Any, name: str) -> NDArray[Any]:
         raise TypeError(f"{name} is a masked array, whose mask would be lost: fill it, or drop the masked rows, first")
     if hasattr(values, "toarray"):
         raise TypeError(f"{name} is a sparse matrix: expected a dense one-dimensional array")
-    series = nw.from_native(values, allow_series=True, pass_through=True)
+    try:
+        series = nw.from_native(values, allow_series=True, pass_through=True)
+    except Exception as error:  # such as names that are there twice
+        raise ValueError(f"{name} could not be read as a table: {error}") from error
     if isinstance(series, nw.Series) and series.dtype in (nw.Categorical, nw.Enum):
         return _as_objects(series.to_list())  # pyarrow would lose the nulls of a dictionary
     if isinstance(series, nw.LazyFrame):
@@ -114,7 +117,7 @@ def as_column(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 def check_magnitude(values: Floats, name: str) -> None:
     """Refuse finite numbers whose squares, or sums of squares, are not: what is squared would end as infinite, or as 0."""
-    largest = float(np.abs(values).max(initial=0.0))
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
     if largest > _LARGE or 0.0 < largest < 1 / _LARGE:
         found, advice = ("up", "divide it by") if largest > 1 else ("only up", "multiply it with")
         raise ValueError(
@@ -124,7 +127,7 @@ def check_magnitude(values: Floats, name: str) -> None:
 
 def check_sums(values: Floats, name: str, weight: float) -> None:
     """Refuse finite numbers whose sum, over rows of so much weight, may not be."""
-    largest = float(np.abs(values).max(initial=0.0))
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
     if largest > np.finfo(np.float64).max / max(4.0 * weight, 1.0):
         raise ValueError(
             f"{name} goes up to {largest:g} in size, and sums of such numbers do not fit a float: divide it by some number"

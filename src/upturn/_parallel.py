@@ -22,7 +22,7 @@ def count_threads(n_jobs: int | None) -> int:
     if n_jobs == 0:
         raise ValueError("n_jobs=0 means no worker at all: use None or 1 for one thread, -1 for every core")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
 
 
 def run_parallel(

@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from sklearn.exceptions import NotFittedError
 
 import upturn
@@ -99,7 +100,14 @@ COSTLY = {
 }  # fmt: skip
 
 # Cases that end raw all the same, each with the reason why.
-KNOWN: dict[str, str] = {}
+KNOWN: dict[str, str] = {
+    "model_selection.compare_models | metric | a function": "a scorer is the user's own function, and its errors are its own",
+    "policy.iptw_weights | X | a column near the largest float": "scikit-learn's words about a column that cannot be standardised",
+}
+# Newer than the catalogue: no call of theirs is in it yet.
+NOT_YET = {"datasets.survival_outcome", "plot.subgroups", "power", "subgroups"}
+# Tables that show NaN, as n/a, for groups without people.
+MAY_BE_EMPTY = ("policy.four_groups", "policy.target of numbers")
 
 # ---------------------------------------------------------------------------------------------------------------- calls
 
@@ -155,7 +163,7 @@ def _allowed(name: str, hint: Any) -> Callable[[Any], bool | None]:
         if name in COSTLY and is_whole(value) and abs(value) >= 2**31 and abs(value) < 2**63:
             return None
         if name == "random_state":
-            return value is None or (is_whole(value) and value >= 0)
+            return value is None or (isinstance(value, int | np.integer) and not is_flag(value) and value >= 0)
         if name == "control":
             return value is None or (isinstance(value, bool | int | float | np.generic) and value in (0, 1))
         if name == "n_jobs":
@@ -192,6 +200,7 @@ _SPECIAL: dict[str, Callable[[Any], bool]] = {
     "table": lambda value: False,
     "curve": lambda value: False,
     "groups": lambda value: value is None,
+    "expected": lambda value: value is None or (np.shape(value) == (2,) and not isinstance(value, set)),
 }
 
 
@@ -319,7 +328,7 @@ def _policies(ranked: Mapping[str, Any], quick: Mapping[str, Any]) -> Iterator[C
     )
     yield _call("policy.target of an experiment", policy.target, plan,
                 only={"y": bad_values.OUTCOME[1:], "treatment": bad_values.LABELS})  # fmt: skip
-    yield _call("policy.target of money", policy.target, {"score": SCORE, "budget": 5.0, "cost": GOOD["cost"], "value": 2.0},
+    yield _call("policy.target of money", policy.target, {"score": SCORE, "budget": 5.0, "cost": GOOD["cost"], "value": GOOD["value"]},
                 only={"cost": money, "value": money})  # fmt: skip
     yield _call("policy.target of numbers", policy.target, {"score": SCORE}, only={
         name: list(parameters(functools.partial(_safely, _SPECIAL[name]))) for name in ("budget", "fraction")})  # fmt: skip
@@ -330,7 +339,7 @@ def _policies(ranked: Mapping[str, Any], quick: Mapping[str, Any]) -> Iterator[C
     yield _call("policy.Targeting.apply", made.apply, {"score": SCORE, "cost": GOOD["cost"]},
                 only={"score": bad_values.SCORE, "cost": money, "value": money})  # fmt: skip
     yield _call("policy.gain_curve", policy.gain_curve, {**ranked, **quick}, skip=("cost", "value"))
-    yield _call("policy.gain_curve of money", policy.gain_curve, {**ranked, **quick, "cost": GOOD["cost"], "value": 2.0},
+    yield _call("policy.gain_curve of money", policy.gain_curve, {**ranked, **quick, "cost": GOOD["cost"], "value": GOOD["value"]},
                 only={"cost": money, "value": money})  # fmt: skip
     yield _call("policy.four_groups", policy.four_groups, {"response": RESPONSE}, skip=("response",))
     yield _call(
@@ -448,7 +457,7 @@ def _pictures(ranked: Mapping[str, Any], several: Mapping[str, Any]) -> Iterator
         draw = getattr(plot, name)
         drawn = functools.partial(_drawn, draw, **quick)
         yield _call(f"plot.{name}", draw, several, wrap=drawn, skip=("scores",))
-        yield _call(f"plot.{name} of scores", draw, several, wrap=drawn,
+        yield _call(f"plot.{name} of scores", draw, {**several, "scores": SCORE}, wrap=drawn,
                     only={"scores": [*bad_values.SCORE, Bad("no models", lambda _: {}), Bad("a mapping of text", lambda _: {"a": "b"})]})  # fmt: skip
     yield _call("plot.lift_curves", plot.lift_curves, ranked, wrap=functools.partial(_drawn, plot.lift_curves, **quick))
     yield _call("plot.deciles", plot.deciles, ranked, wrap=functools.partial(_drawn, plot.deciles, **quick))
@@ -753,6 +762,8 @@ def attack(case: Case) -> Verdict:
     base = _baseline(case.call, case.argument)
     if case.bad.must == "same" and not _equal(found, base):
         return Verdict("silent", f"{_short(found)} where the good value gives {_short(base)}", leaks)
+    if case.call.name.startswith(MAY_BE_EMPTY):
+        return Verdict("right", "", leaks)
     lost = sum(int((~np.isfinite(part)).sum()) for part in found)
     told = any(issubclass(w.category, UserWarning) and not issubclass(w.category, RuntimeWarning) for w in seen)
     if lost > sum(int((~np.isfinite(part)).sum()) for part in base) and not told:
@@ -794,7 +805,11 @@ def numbers_in(result: Any) -> list[Any]:
     if isinstance(result, np.ndarray):
         if result.dtype.names:
             return [part for name in result.dtype.names for part in numbers_in(result[name])]
-        return [result.astype(np.float64)] if result.dtype.kind in "biuf" else []
+        return [result.astype(np.float64)] if result.dtype.kind in "biuf" else _of_objects(result)
+    if hasattr(result, "to_numpy"):  # a frame or a column of any library
+        return numbers_in(np.asarray(result.to_numpy()))
+    if isinstance(result, pa.Table):
+        return numbers_in(result.to_pandas())
     if isinstance(result, bool | int | float | np.number):
         return [np.array(float(result))] if not isinstance(result, int) or abs(result) < 2**1000 else []
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
@@ -804,6 +819,13 @@ def numbers_in(result: Any) -> list[Any]:
     if isinstance(result, list | tuple):
         return [part for value in result for part in numbers_in(value)]
     return []
+
+
+def _of_objects(result: Any) -> list[Any]:
+    try:
+        return [result.astype(np.float64)]
+    except (TypeError, ValueError):
+        return []
 
 
 def _equal(one: list[Any], other: list[Any]) -> bool:
@@ -822,7 +844,7 @@ ROOMS = ("boosting", "datasets", "features", "meta", "metrics", "model_selection
 
 def public_names() -> set[str]:
     """Everything public that can be called with arguments: functions as ``room.name``, estimators by their class."""
-    found = {"check", "pack", "unpack", "load"}
+    found = {"check", "pack", "unpack", "load", "power", "subgroups"}
     for room in ROOMS:
         home = importlib.import_module(f"upturn.{room}")
         for name in home.__all__:

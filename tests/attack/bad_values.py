@@ -114,7 +114,7 @@ _NO_COLUMN = [
     Bad("a lazy frame", lambda g: pl.DataFrame({"a": np.arange(len(g))}).lazy()),
     Bad("a frame of two columns", lambda g: pd.DataFrame({"a": _plain(g), "b": _plain(g)})),
     Bad("raises when read", lambda g: _RaisesWhenRead()),
-    Bad("lies about its length", lambda g: _LiesAboutLength()),
+    Bad("lies about its length", lambda g: _LiesAboutLength(), "sound"),
     Bad("pandas' intervals", lambda g: pd.interval_range(0, len(g))),
     Bad("pandas' periods", lambda g: pd.period_range("2020", periods=len(g))),
 ]
@@ -314,7 +314,7 @@ _NO_TABLE = [
     Bad("names twice", lambda g: _frame(g).set_axis(["a"] * np.asarray(g).shape[1], axis=1)),
     Bad("names of two kinds", lambda g: _frame(g).set_axis(["a", *range(1, np.asarray(g).shape[1])], axis=1)),
     Bad("raises when read", lambda g: _RaisesWhenRead()),
-    Bad("lies about its length", lambda g: _LiesAboutLength()),
+    Bad("lies about its length", lambda g: _LiesAboutLength(), "sound"),
 ]
 _SAME_TABLE = [
     Bad("a list", lambda g: np.asarray(g).tolist(), "same"),
@@ -368,7 +368,7 @@ _STRANGE_TABLE = [
     Bad("text with gaps", lambda g: _frame(g, x1=["a", None, "b", np.nan] * (len(g) // 4)), "sound"),
     Bad("categories, all empty", lambda g: _frame(g, x1=pd.Categorical([None] * len(g), ["a", "b"])), "sound"),
     Bad("empty text", lambda g: _frame(g, x1=["", " "] * (len(g) // 2)), "sound"),
-    Bad("lone surrogates", lambda g: _frame(g, x1=["\ud800", "\udfff"] * (len(g) // 2)), "sound"),
+    Bad("lone surrogates", lambda g: _frame(g, x1=pd.Series(["\ud800", "\udfff"] * (len(g) // 2), dtype=object)), "sound"),
     Bad("null characters", lambda g: _frame(g, x1=["\0", "a\0b"] * (len(g) // 2)), "sound"),
     Bad("very long text", lambda g: _frame(g, x1=["x" * 5000, "y"] * (len(g) // 2)), "sound"),
     Bad("an array of text", lambda g: np.asarray(g).astype(str), "sound"),

@@ -258,7 +258,13 @@ def _fit_foreign(
     # An encoder also where nothing is missing now: something may be at predict.
     encoder = None if takes_missing else LinearEncoder.fit(X, schema, weight, standardize=False)
     features = X if encoder is None else encoder.transform(X)
-    return model.fit(features, y, **weight_argument(model, weight)), encoder
+    weights = weight_argument(model, weight)
+    try:
+        with np.errstate(all="ignore"):  # predictions that are not finite are refused
+            return model.fit(features, y, **weights), encoder
+    except (ValueError, TypeError, FloatingPointError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{type(model).__name__}, the model inside, could not be fitted to these rows: {error}") from error
 
 
 def weight_argument(model: Any, weight: Weights) -> dict[str, Any]:

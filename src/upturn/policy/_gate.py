@@ -183,7 +183,7 @@ def _check_names(arms: Any) -> None:
     """Refuse what is no list of labels."""
     if arms is None:
         return
-    given = list(arms) if isinstance(arms, list | tuple | range | np.ndarray) else [None]
+    given = list(arms) if isinstance(arms, list | tuple | range | np.ndarray) and np.ndim(arms) == 1 else [None]
     if not all(label is not None and LABEL.accepts(label) and label == label for label in given):
         raise ValueError(
             f"arms={reprlib.repr(arms)}: expected a list of labels, one for each column of score, as in ['mail', 'call']"
