@@ -448,7 +448,13 @@ def _for_split() -> dict[str, list[Bad]]:
             "raises when read",
         }
         tables.append(Bad(bad.name, bad.make, "refuse" if bad.name in rows else "sound"))
-    return {"X": tables, "y": bad_values.OUTCOME, "treatment": bad_values.LABELS}
+    # Parts come back in the kind they came in, so that only who compares like with like could ask for the same.
+    columns = {"y": bad_values.OUTCOME, "treatment": bad_values.LABELS}
+    in_kind = {
+        name: [Bad(bad.name, bad.make, "sound" if bad.must == "same" else bad.must) for bad in values]
+        for name, values in columns.items()
+    }
+    return {"X": tables, **in_kind}
 
 
 def _pictures(ranked: Mapping[str, Any], several: Mapping[str, Any]) -> Iterator[Call]:
@@ -748,7 +754,9 @@ Call.__hash__ = lambda self: hash(self.name)  # type: ignore[method-assign]
 def attack(case: Case) -> Verdict:
     """Make the call and judge it."""
     good = case.call.bad[case.argument][0]
-    value = case.bad.make(good)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # numpy does not recommend its matrices
+        value = case.bad.make(good)
     found: list[Any] = []
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
