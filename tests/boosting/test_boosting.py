@@ -11,6 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 import upturn as up
 from naive import boosting as naive_boosting
 from upturn import policy
+from upturn.base import UpliftEstimator
 from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.boosting._coefficients import bound_factor, coefficients
 from upturn.meta import ClassTransformation, TreatedOnly
@@ -357,7 +358,7 @@ def test_same_seed_same_bits():
 # ------------------------------------------------------------------------------------------------ degenerate rounds
 
 
-class Fixed(ClassTransformation):
+class Fixed(UpliftEstimator):
     """A base that always gives the same answer."""
 
     def __init__(self, answer=1.0, control=None):
