@@ -65,4 +65,9 @@ DRAWS_ROWS = {
     "DRLearner",
     "RLearner",
     "UpliftCalibrator",
+    # the propensity is chosen by folds
+    "ClassTransformation",
+    "ClassTransformation over a classifier",
+    "OneVsControl",
+    "XLearner",
 }

@@ -135,7 +135,8 @@ def test_clone_and_params():
 def test_repr_of_a_fitted_model(experiment):
     X, y, treatment, _ = experiment
     assert repr(ClassTransformation().fit(X, y, treatment)) == (
-        "ClassTransformation() [fitted: control 'control', arm 'mail', 4 features]"
+        "ClassTransformation() [fitted: control 'control', arm 'mail', 4 features, propensity: shares (by 'auto': area under the ROC "
+        "curve 0.545, balance p = 0.23)]"
     )
 
 
