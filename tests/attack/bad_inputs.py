@@ -791,14 +791,23 @@ def _judge_error(error: Exception) -> tuple[str, str]:
     if ours or names_the_file or isinstance(error, NotFittedError):
         return "clear", said
     where = next((f for f in reversed(traceback.extract_tb(error.__traceback__)) if f.filename.startswith(HOME)), None)
-    place = "" if where is None else f" at {os.path.relpath(where.filename, HOME)}:{where.lineno}"
+    place = "" if where is None else f" at {_place(where.filename)}:{where.lineno}"
     return "raw", said + place
+
+
+def _place(filename: str) -> str:
+    """A file by its place in the package, or in the library it is of."""
+    return (
+        os.path.relpath(filename, HOME)
+        if filename.startswith(HOME)
+        else filename.rpartition("site-packages" + os.sep)[2]
+    )
 
 
 def _leaks(seen: list[warnings.WarningMessage]) -> tuple[str, ...]:
     """Warnings of numpy and the like that nobody turned into our words."""
     return tuple(
-        f"{w.category.__name__}: {str(w.message)[:100]} at {os.path.relpath(w.filename, HOME)}:{w.lineno}"
+        f"{w.category.__name__}: {str(w.message)[:100]} at {_place(w.filename)}:{w.lineno}"
         for w in seen
         if issubclass(w.category, RuntimeWarning | DeprecationWarning | FutureWarning)
     )
