@@ -11,7 +11,7 @@ from upturn.kernels._jit import F8_out, f8, i8, inner, kernel, u8, void
 from upturn.kernels.criteria import CRITERIA, CTS, EUCLIDEAN, RULES, Criterion, Rules, choose_gain, divergence
 from upturn.kernels.forest import add_up, find_leaves, group_moments, pack_nodes, twin_codes
 from upturn.kernels.hashing import fold
-from upturn.kernels.histogram import CELLS, LAYOUT, Layout, Rows, build, features_a_pass, read_only
+from upturn.kernels.histogram import CELLS, LAYOUT, Layout, Rows, build, features_a_pass, seen
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +81,7 @@ def test_histograms_are_sums(weighted, n_arms, p):
     given = {"no": None, "alike": 1.5, "yes": weight[index]}[weighted]
     rows, layout = make_rows(index, arm[index], y[index], given)
     cells = np.empty(p * (n_arms + 1) * CELLS * layout.n_words, np.int64)
-    build(codes.reshape(-1).copy(), 60, np.arange(p), read_only(rows), 0, len(index), layout, n_arms + 1, cells)
+    build(codes.reshape(-1).copy(), 60, np.arange(p), seen(rows), 0, len(index), layout, n_arms + 1, cells)
     cells = cells.reshape(p, n_arms + 1, layout.n_words, CELLS)
     weighted = weighted != "no"
     for f in range(p):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from upturn.kernels.growing import child_key
-from upturn.kernels.histogram import CELLS, Rows, build, empty_rows, read_only, sum_rows
+from upturn.kernels.histogram import CELLS, Rows, build, empty_rows, seen, sum_rows
 from upturn.kernels.partition import partition
 from upturn.kernels.splitting import best_split, make_search, read_means
 
@@ -44,12 +44,12 @@ class Partition:
     def sums(self, path, n_arms, held=False):
         out = np.empty(2 * n_arms, np.int64)
         rows, ranges = (self.held, self.held_range) if held else (self.rows, self.range)
-        sum_rows(read_only(rows), *ranges[path], self.layout, out)
+        sum_rows(seen(rows), *ranges[path], self.layout, out)
         return out
 
     def histograms(self, path, n_features, n_arms):
         cells = np.empty(n_features * n_arms * CELLS * self.layout.n_words, np.int64)
-        rows, (start, stop) = read_only(self.rows), self.range[path]
+        rows, (start, stop) = seen(self.rows), self.range[path]
         build(self.codes, self.stride, np.arange(n_features), rows, start, stop, self.layout, n_arms, cells)
         return cells
 

@@ -55,8 +55,8 @@ from upturn.kernels.histogram import (
     add_rows,
     empty_rows,
     features_a_pass,
+    frozen,
     node_sums,
-    read_only,
     subtract,
     words_a_row,
 )
@@ -144,7 +144,7 @@ def grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout):
     longer than that.
     """
     n_arms = root_mean.size
-    binned = read_only(binned)
+    binned = Binned(*(frozen(item) if isinstance(item, np.ndarray) else item for item in binned))
     room = make_room(n_arms, rows, held, binned, rules, layout)
     growth = Growth(
         np.empty((_NODES, LINKS), np.int32),

@@ -49,6 +49,14 @@ class Rows(NamedTuple):
     arm: object
 
 
+class SeenRows(NamedTuple):
+    """The same, to be read only: a type of its own, because older numba does not look at flags of arrays inside a tuple."""
+
+    index: object  # type: ignore[assignment]
+    word: object
+    arm: object
+
+
 class Layout(NamedTuple):
     """How a histogram cell is read: value = units * integer + origin * weight.
 
@@ -65,7 +73,7 @@ class Layout(NamedTuple):
 
 
 ROWS = types.NamedTuple((U4_out, I8_out, U1_out), Rows)
-ROWS_READ = types.NamedTuple((U4, I8, U1), Rows)
+SEEN_ROWS = types.NamedTuple((U4, I8, U1), SeenRows)
 LAYOUT = types.NamedTuple((i8, i8, f8, f8, f8, i8), Layout)
 CELLS = 256  # codes of a feature
 PASS_BYTES = 16 * 2**10  # of histograms that one pass over the rows fills
@@ -74,12 +82,13 @@ _BYTE, _NINE = np.uint64(8), np.uint64(9)
 _PLANE = np.uint64(CELLS)
 
 
-def read_only(arrays):
-    """A tuple of arrays that may only be read: of those inside a tuple a kernel takes one kind only."""
-    return type(arrays)(*(_frozen(item) if isinstance(item, np.ndarray) else item for item in arrays))
+def seen(rows):
+    """Rows for kernels that only read them; of the arrays inside a tuple a kernel takes one kind only."""
+    return SeenRows(*map(frozen, rows))
 
 
-def _frozen(array):
+def frozen(array):
+    """The same numbers, read-only."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -272,13 +281,13 @@ def node_sums(rows, start, stop, n_arms, layout, out, at):
             out[at + n_arms + arm[i]] += word[i] if weight_word > 0 else word[i + i + _ONE]
 
 
-@kernel(void, ROWS_READ, i8, i8, LAYOUT, I8_out)
+@kernel(void, SEEN_ROWS, i8, i8, LAYOUT, I8_out)
 def sum_rows(rows, start, stop, layout, sums):
     """Integer sums of rows ``start:stop``: the weight of each arm, then the outcome of each."""
     node_sums(rows, start, stop, sums.size // 2, layout, sums, 0)
 
 
-@kernel(void, U1, i8, I8, ROWS_READ, i8, i8, LAYOUT, i8, I8_out)
+@kernel(void, U1, i8, I8, SEEN_ROWS, i8, i8, LAYOUT, i8, I8_out)
 def build(codes, stride, features, rows, start, stop, layout, n_arms, cells):
     """Histograms of the listed features over rows ``start:stop``, one after the other."""
     for i in range(cells.size):
