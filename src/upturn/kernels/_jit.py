@@ -1,10 +1,14 @@
 """The one compile policy of the library.
 
-Two decorators cover every kernel:
+Three decorators cover every kernel:
 
 ``@inner``
     a helper that only other kernels call. It is compiled into its callers and has no signature of its own. It has no
     entry from Python either: that is a good part of what a small function costs to compile.
+
+``@inlined``
+    the same, and always part of its caller's code, whatever the compiler thinks of its size: for a function of a few lines
+    that passes tuples on, which a call would lay out in memory.
 
 ``@kernel(returns, *arguments)``
     an entry point called from Python, with exactly one signature, compiled at its first call (so importing a
@@ -93,6 +97,13 @@ def inner(function: Function) -> Function:
     if numba.config.DISABLE_JIT:
         return function
     return inner_function(function, _OPTIONS)  # type: ignore[no-any-return]
+
+
+def inlined(function: Function) -> Function:
+    """Compile a helper that becomes part of each of its callers."""
+    if numba.config.DISABLE_JIT:
+        return function
+    return inner_function(function, {**_OPTIONS, "forceinline": True})  # type: ignore[no-any-return]
 
 
 def kernel(returns: Any, *arguments: Any) -> Callable[[Function], Function]:

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from upturn.kernels._jit import F8_out, b1, f8, i8, inner
+from upturn.kernels._jit import F8_out, b1, f8, i8, inlined, inner
 
 EUCLIDEAN, KL, CHI2, CTS, VARIANCE = 0, 1, 2, 3, 4
 ANY_WEIGHT = 1e-300  # the smallest ``inherit_below``: only an empty arm inherits
@@ -303,6 +303,7 @@ def choose_gain(criteria):
     """Make the function that fills ``out[first:last]`` with the gains under whichever criterion ``rules`` name.
 
     It is a chain of ifs, one for each function of the table: kernels cannot look a function up. The last function needs none.
+    The chain is inlined: with calls, trees grow a tenth slower.
     """
     codes = {}
     for criterion in criteria:
@@ -314,7 +315,7 @@ def choose_gain(criteria):
 
 
 def _either(codes, function, other):
-    @inner
+    @inlined
     def either(cuts, node, rules, out):
         if rules.criterion in codes:
             function(cuts, node, rules, out)
