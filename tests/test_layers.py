@@ -14,7 +14,7 @@ LEVELS: list[set[str]] = [
     {"_arrays"},
     {"kernels"},
     {"_columns", "_parallel", "_parameters", "_seeds"},
-    {"_target"},
+    {"_clusters", "_target"},
     {"_table", "_propensity"},
     {"_experiment"},
     {"_balance", "_encode", "_results"},

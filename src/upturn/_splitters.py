@@ -3,6 +3,8 @@
 Rows are put in the order of their strata, which go by arm, and within a stratum in the order of a hash of (seed, row): a pure
 function of both, not of a stream. Folds are dealt from that order like cards, and a random split takes from it at even
 steps. Either way every stratum, every arm and the whole are shared out to within one row.
+
+Clusters cannot be cut, so they are dealt from the largest to the smallest, each to the part that has least of what it holds.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils.validation import _num_samples
 
-from upturn._arrays import Indices
+from upturn._arrays import Floats, Indices
+from upturn._clusters import check_clusters, read_clusters
 from upturn._parameters import FLAG, SEED, check, is_whole, one_of, whole
 from upturn._seeds import make_seed
 from upturn._target import Target, is_packed, read_target
@@ -111,6 +114,109 @@ class UpliftKFold(BaseCrossValidator):  # type: ignore[misc]
         return self.n_splits
 
 
+class UpliftGroupKFold(BaseCrossValidator):  # type: ignore[misc]
+    r"""K folds of whole clusters (households, centres, shops), each with every arm in nearly the same share as the whole.
+
+    A model that has seen half of a household knows something of the other half, and is judged too well on it. Here nobody in
+    a test part shares a cluster with anybody in the training part. Clusters are dealt from the largest to the smallest, those of
+    about the same size at random, each to the fold k that holds least of the same kind,
+
+    .. math:: \min_k \sum_s \frac{n_{ks}\, c_s}{N_s^2},
+
+    with c_s the cluster's rows of stratum s (an arm, or an arm and an outcome), n_ks those in the fold so far and N_s all.
+
+    Parameters
+    ----------
+    n_splits : int
+        Number of folds.
+    stratify : {"arm-outcome", "arm"}
+        Whether the outcome is balanced too. A real-valued outcome is balanced by its deciles.
+    random_state : int, RandomState, Generator or None
+        Seed of the order in which clusters of about the same size (within a factor of two) are dealt.
+
+    Examples
+    --------
+    >>> import upturn as up
+    >>> from upturn.model_selection import UpliftGroupKFold
+    >>> shop, treatment, y = [1, 1, 2, 2, 3, 3, 4, 4], [0, 0, 1, 1, 0, 0, 1, 1], [0, 1] * 4
+    >>> [test.tolist() for _, test in UpliftGroupKFold(2, random_state=0).split(None, y, treatment, groups=shop)]
+    [[0, 1, 6, 7], [2, 3, 4, 5]]
+    """
+
+    __metadata_request__split: ClassVar = {"treatment": True, "groups": True}
+
+    def __init__(self, n_splits: int = 5, *, stratify: Stratify = "arm-outcome", random_state: Any = None) -> None:
+        self.n_splits = n_splits
+        self.stratify = stratify
+        self.random_state = random_state
+
+    def split(self, X: Any, y: Any = None, treatment: Any = None, groups: Any = None) -> Iterator[Split]:
+        """Yield (train, test) row numbers; ``y`` packed, or plain with ``treatment``; ``groups`` is every row's cluster."""
+        check("n_splits", self.n_splits, whole(least=2))
+        check("random_state", self.random_state, SEED)
+        target = _read_split(X, y, treatment, None)
+        shares = np.full(self.n_splits, 1 / self.n_splits)
+        part = _deal(target, groups, self.stratify, shares, make_seed(self.random_state), 0, f"{self.n_splits} folds")
+        for k in range(self.n_splits):
+            yield np.flatnonzero(part != k), np.flatnonzero(part == k)
+
+    def get_n_splits(self, X: Any = None, y: Any = None, treatment: Any = None, groups: Any = None) -> int:
+        """Number of folds."""
+        check("n_splits", self.n_splits, whole(least=2))
+        return self.n_splits
+
+
+def _deal(
+    target: Target, groups: Any, stratify: Stratify, shares: Floats, seed: np.uint64, number: int, what: str
+) -> Indices:
+    """The part of every row: whole clusters dealt to parts that are to hold the given shares of all rows."""
+    if groups is None:
+        raise ValueError(
+            "groups is None: expected the cluster of every row; where a model is given a splitter and cannot pass it, give the splits "
+            "instead, as in cv=list(UpliftGroupKFold(5).split(X, y, treatment, groups))"
+        )
+    clusters = read_clusters(groups)
+    check_clusters(clusters, len(target))
+    n = int(clusters.max()) + 1
+    if n < len(shares):
+        raise ValueError(f"groups holds {n} cluster(s), too few for {what}: a cluster is never cut")
+    strata = np.unique(_strata(target, stratify, len(shares), what), return_inverse=True)[1]
+    kinds = int(strata.max()) + 1
+    held = np.bincount(clusters * kinds + strata, minlength=n * kinds).reshape(n, kinds)
+    hashes = np.empty(n, np.uint64)
+    words(seed, FOLDS, np.uint64(number), hashes)
+    octave = np.frexp(held.sum(axis=1))[1]
+    load, part = np.zeros((len(shares), kinds)), np.empty(n, np.intp)
+    weight = 1.0 / np.bincount(strata).astype(np.float64) ** 2
+    rows = np.zeros(len(shares))  # where nothing tells parts apart, the emptiest is next
+    for g in np.lexsort((hashes, -octave)):
+        k = np.lexsort((rows / shares, (load @ (held[g] * weight)) / shares))[0]
+        part[g] = k
+        load[k] += held[g]
+        rows[k] += held[g].sum()
+    of_rows = part[clusters]
+    counts = np.bincount(of_rows * (target.n_arms + 1) + target.arm, minlength=len(shares) * (target.n_arms + 1))
+    empty = np.argwhere(counts.reshape(len(shares), -1) == 0)
+    if len(empty):
+        label = target.labels[int(empty[0, 1])]
+        mine = len(np.unique(clusters[target.arm == empty[0, 1]]))
+        raise ValueError(
+            f"arm {label!r} lies in {mine} cluster(s), too few for {what}: every part must hold every arm, and a cluster is never cut"
+        )
+    return of_rows
+
+
+def _split_clusters(
+    target: Target, groups: Any, n_repeats: int, test_size: Any, stratify: Stratify, seed: np.uint64
+) -> Iterator[Split]:
+    """Random splits into train and test that cut no cluster."""
+    share = _test_rows(test_size, len(target)) / len(target)
+    for repeat in range(n_repeats):
+        shares = np.array([1 - share, share])
+        part = _deal(target, groups, stratify, shares, seed, repeat, "a train and a test part")
+        yield np.flatnonzero(part == 0), np.flatnonzero(part == 1)
+
+
 class RepeatedUpliftSplit(BaseCrossValidator):  # type: ignore[misc]
     """Random splits into train and test, repeated, each with every arm (and outcome) in the same share.
 
@@ -169,6 +275,7 @@ def uplift_train_test_split(
     *arrays: Any,
     test_size: float = 0.25,
     stratify: Stratify = "arm-outcome",
+    groups: Any = None,
     random_state: Any = None,
 ) -> list[Any]:
     """Split an experiment into a train and a test part that have the same arms and outcomes in the same shares.
@@ -183,6 +290,9 @@ def uplift_train_test_split(
         Share of the test part, or its number of rows.
     stratify : {"arm-outcome", "arm"}
         Whether the outcome is balanced too. A real-valued outcome is balanced by its deciles.
+    groups : array-like of shape (n,), optional
+        Clusters that are never cut, such as households: all rows of one are on the same side. Sizes are then as near to
+        ``test_size`` as whole clusters allow. To have the clusters of both sides, pass them among the arrays too.
     random_state : int, RandomState, Generator or None
         Seed.
 
@@ -207,8 +317,12 @@ def uplift_train_test_split(
             raise ValueError(
                 f"one of the arrays has {_rows_of(array, 'one of the arrays')} rows and y has {len(target.y)}: all must have as many"
             )
-    train, test = next(_shuffle_split(target, 1, test_size, stratify, random_state))
     parts = [X, y, *([] if is_packed(y) else [treatment]), *arrays]
+    if groups is None:
+        train, test = next(_shuffle_split(target, 1, test_size, stratify, random_state))
+    else:
+        check("random_state", random_state, SEED)
+        train, test = next(_split_clusters(target, groups, 1, test_size, stratify, make_seed(random_state)))
     return [take_rows(part, rows) for part in parts for rows in (train, test)]
 
 
@@ -227,12 +341,7 @@ def _shuffle_split(
     check("n_repeats", n_repeats, whole(least=1))
     check("random_state", random_state, SEED)
     n = len(target)
-    share = isinstance(test_size, float | np.floating) and 0 < test_size < 1
-    if not share and not (is_whole(test_size) and 0 < test_size < n):
-        raise ValueError(
-            f"test_size={reprlib.repr(test_size)}: expected a share between 0 and 1, or a number of rows below {n}"
-        )
-    n_test = math.ceil(test_size * n) if share else int(test_size)
+    n_test = _test_rows(test_size, n)
     # A stratum of this many rows has at least one on each side.
     smallest = math.ceil(n / max(1, min(n_test, n - n_test)))
     strata = _strata(target, stratify, smallest, f"{n - n_test} rows to train and {n_test} to test")
@@ -248,6 +357,16 @@ def _shuffle_split(
         yield np.flatnonzero(~tested), np.flatnonzero(tested)
 
 
+def _test_rows(test_size: Any, n: int) -> int:
+    """Rows of the test part, from their share or number."""
+    share = isinstance(test_size, float | np.floating) and 0 < test_size < 1
+    if not share and not (is_whole(test_size) and 0 < test_size < n):
+        raise ValueError(
+            f"test_size={reprlib.repr(test_size)}: expected a share between 0 and 1, or a number of rows below {n}"
+        )
+    return math.ceil(test_size * n) if share else int(test_size)
+
+
 def _in_order(strata: Indices) -> Indices:
     return np.argsort(strata, kind="stable")
 
@@ -259,11 +378,25 @@ def _shuffled(strata: Indices, seed: np.uint64, purpose: np.uint64, number: int)
     return np.lexsort((hashes, strata))
 
 
-def folds_of(X: Any, target: Target, cv: Any, seed: np.uint64) -> list[Split]:
+def folds_of(X: Any, target: Target, cv: Any, seed: np.uint64, groups: Any = None) -> list[Split]:
     """Read ``cv=``: a number of folds, a splitter of ours or of scikit-learn, or (train, test) row numbers.
 
-    A splitter of scikit-learn is given the arms to stratify by.
+    A splitter of scikit-learn is given the arms to stratify by. With groups, a number means folds of whole clusters, and
+    repeated splits are made of them; any other splitter must keep them together.
     """
+    if isinstance(cv, UpliftGroupKFold):
+        return list(cv.split(X, target.y, target.arm, groups))
+    if groups is not None:
+        if is_whole(cv):
+            return list(UpliftGroupKFold(int(cv), random_state=int(seed)).split(X, target.y, target.arm, groups))
+        if isinstance(cv, RepeatedUpliftSplit):
+            own = make_seed(cv.random_state)
+            return list(_split_clusters(target, groups, cv.n_repeats, cv.test_size, cv.stratify, own))
+        folds = (
+            folds_of(X, target, cv, seed) if not hasattr(cv, "split") else list(cv.split(X, target.arm, groups=groups))
+        )
+        _check_whole(folds, read_clusters(groups), cv)
+        return [(_row_numbers(train, len(target)), _row_numbers(test, len(target))) for train, test in folds]
     if is_whole(cv):
         check("cv", cv, whole(least=2).named("at least 2 folds, 5 is usual"))
         few = int(target.sizes.argmin())
@@ -288,6 +421,17 @@ def folds_of(X: Any, target: Target, cv: Any, seed: np.uint64) -> list[Split]:
         ) from error
 
 
+def _check_whole(folds: list[Split], clusters: Indices, cv: Any) -> None:
+    """Refuse splits that cut clusters."""
+    for train, test in folds:
+        cut = np.intersect1d(clusters[train], clusters[test])
+        if len(cut):
+            raise ValueError(
+                f"cv={reprlib.repr(cv)} puts rows of {len(cut):,} cluster(s) of groups on both sides of a split: use UpliftGroupKFold, or a "
+                "number of folds"
+            )
+
+
 def _row_numbers(rows: Any, n: int) -> Indices:
     """One side of a split as row numbers; a mask is turned into them."""
     array = np.asarray(rows)
@@ -301,7 +445,7 @@ def _row_numbers(rows: Any, n: int) -> Indices:
 def _read_split(X: Any, y: Any, treatment: Any, groups: Any) -> Target:
     if groups is not None:
         raise ValueError(
-            "groups is not used here: rows are dealt one by one; use scikit-learn's GroupKFold to keep groups together"
+            "groups is not used here: rows are dealt one by one; use UpliftGroupKFold to keep groups together"
         )
     target = read_target(y, treatment, any_control=True)
     if X is not None and _rows_of(X, "X") != len(target.y):

@@ -235,7 +235,7 @@ def test_the_same_seed_gives_the_same_report():
 
 def test_halves_and_samples_are_drawn_for_rows_by_their_number():
     X, y, treatment = experiment(3000)
-    trial = Trial.read(X, y, treatment, None, None, 0)
+    trial = Trial.read(X, y, treatment, None, None, None, 0)
     pair = trial.pairs[0]
     half = trial.half(pair, 0)
     for group in (pair.treated, ~pair.treated):
@@ -246,7 +246,7 @@ def test_halves_and_samples_are_drawn_for_rows_by_their_number():
     assert (np.diff(few.rows) > 0).all()
     np.testing.assert_array_equal(few.treated, treatment[few.rows] == 1)
     assert abs(np.mean(half[few.rows]) - 0.5) < 0.05  # who is kept says nothing about the half
-    longer = Trial.read(*experiment(5000), None, None, 0)
+    longer = Trial.read(*experiment(5000), None, None, None, 0)
     fewer = longer.thinned(Pair(1, pair.rows, pair.treated), 1000, 0)
     np.testing.assert_array_equal(fewer.rows, few.rows)  # nothing depends on how many rows there are
 
@@ -352,4 +352,112 @@ def test_the_joint_test_of_balance_is_the_one_that_propensities_use(n_arms):
     X.loc[::5, "a"] = np.nan
     found = check(X, rng.normal(size=600), treatment)["balance"].pvalue
     assert 0 < found < 1
-    assert balance_pvalue(Trial.read(X, rng.normal(size=600), treatment, None, None, 0).data) == found
+    assert balance_pvalue(Trial.read(X, rng.normal(size=600), treatment, None, None, None, 0).data) == found
+
+
+# ------------------------------------------------------------------------------------------------ clusters
+
+
+def shops(seed, clusters=80, whole=True, shift=0.0):
+    """Rows in shops that differ in their features and outcomes; shops, or people, assigned at random."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(clusters), rng.integers(5, 30, clusters))
+    n, kind = len(groups), rng.normal(size=(clusters, 3))
+    arm = rng.permutation(np.arange(clusters) % 2)
+    t = arm[groups] if whole else rng.integers(0, 2, n)
+    X = kind[groups] + 0.3 * rng.normal(size=(n, 3)) + shift * t[:, None]
+    y = kind[groups, 0] + rng.normal(size=n) + 0.1 * t
+    return X, y, t, groups
+
+
+def test_shops_that_were_assigned_at_random_are_sound():
+    """Compared by rows, shops look unbalanced in nearly every trial; by shops, hardly ever."""
+    trials = [shops(seed) for seed in range(12)]
+    by_rows = [check(X, y, t).ok for X, y, t, _ in trials]
+    by_shops = [check(X, y, t, groups=groups) for X, y, t, groups in trials]
+    assert sum(by_rows) == 0
+    assert sum(report.ok for report in by_shops) >= 11
+    assert by_shops[0]["clusters"].seen.startswith("80 of 5 to ")
+    assert "each in one arm" in by_shops[0]["clusters"].seen
+    assert "of clusters" in by_shops[0]["arm sizes"].seen
+
+
+def test_shops_that_were_chosen_are_found():
+    X, y, t, groups = shops(3, shift=1.5)
+    assert {"balance", "classifier"} <= set(check(X, y, t, groups=groups).warnings)
+
+
+def test_effects_have_errors_by_cluster():
+    """The formula written out for clusters in one arm; and simulated, for either design."""
+    X, y, t, groups = shops(4)
+    arm = check(X, y, t, groups=groups).arms[1]
+    square = 0.0
+    for a in (0, 1):
+        mine = np.unique(groups[t == a])
+        sums = np.array([(y[groups == g] - y[t == a].mean()).sum() for g in mine])
+        square += len(mine) / (len(mine) - 1) * (sums**2).sum() / (t == a).sum() ** 2
+    half = (arm.high - arm.low) / 2
+    assert half == pytest.approx(1.99 * np.sqrt(square), rel=0.01)
+    assert check(X, y, t).arms[1].high - check(X, y, t).arms[1].low < half
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_intervals_by_cluster_hold_the_truth(whole):
+    from upturn._check._statistics import mean_difference
+
+    held = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        groups = np.repeat(np.arange(40), 12)
+        t = rng.permutation(np.arange(40) % 2)[groups] if whole else rng.integers(0, 2, 480)
+        y = rng.normal(size=40)[groups] + t * (0.5 + rng.normal(size=40)[groups]) + rng.normal(size=480)
+        found = mean_difference(y, t == 1, np.ones(480), groups)
+        held.append(found.low <= 0.5 <= found.high)
+    assert 0.92 <= np.mean(held) <= 0.98
+
+
+def test_clusters_of_one_row_change_no_effect():
+    X, y, t, _ = shops(5)
+    plain, alone = check(X, y, t).arms[1], check(X, y, t, groups=np.arange(len(y))).arms[1]
+    assert alone.effect == pytest.approx(plain.effect)
+    assert (alone.high - alone.low) == pytest.approx(plain.high - plain.low, rel=1e-3)
+    assert alone.pvalue == pytest.approx(plain.pvalue, rel=1e-2)
+
+
+def test_few_clusters_get_a_warning():
+    X, y, t, groups = shops(6, clusters=20)
+    report = check(X, y, t, groups=groups)
+    assert "clusters" in report.warnings
+    assert "more clusters, not larger ones" in " ".join(report.advice)
+    assert report["classifier"].status == "skipped"
+
+
+def test_clusters_in_several_arms_are_compared_by_rows():
+    X, y, t, groups = shops(7, whole=False)
+    report = check(X, y, t, groups=groups)
+    assert "in several arms: rows are compared" in report["clusters"].seen
+    assert report["balance"] == check(X, y, t)["balance"]
+
+
+# ------------------------------------------------------------------------------------------------ which arm
+
+
+def test_effects_have_p_values():
+    X, y, t, _ = shops(8, whole=False)
+    control, arm = check(X, y, t).arms
+    assert control.pvalue is None
+    from scipy import stats
+
+    assert arm.pvalue == pytest.approx(stats.ttest_ind(y[t == 1], y[t == 0], equal_var=False).pvalue)
+    assert "p" in str(check(X, y, t)).splitlines()[2].split()
+    assert check(X, y, t).to_frame("arms")["pvalue"].iloc[1] == arm.pvalue
+
+
+def test_the_classifier_says_which_arm_it_can_tell():
+    rng = np.random.default_rng(0)
+    X, t = rng.normal(size=(3000, 3)), rng.choice(["control", "call", "mail"], 3000)
+    X[t == "mail", 0] += 1.0
+    finding = check(X, rng.random(3000), t)["classifier"]
+    assert "for 'mail' against 'control'" in finding.seen
+    assert "who was treated with 'mail'," in finding.advice
+    assert "'call'" not in finding.advice

@@ -19,7 +19,7 @@ from upturn.metrics._statistic import Statistic
 from upturn.model_selection import compare_models, uplift_scorer
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
-SHARED = ["y", "treatment", "sample_weight", "control", "interval", "n_bootstrap", "random_state", "n_jobs"]
+SHARED = ["y", "treatment", "sample_weight", "control", "groups", "interval", "n_bootstrap", "random_state", "n_jobs"]
 
 
 def make_metrics():

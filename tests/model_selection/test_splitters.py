@@ -14,11 +14,13 @@ import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
 
 import upturn as up
+from upturn._splitters import folds_of
+from upturn._target import read_target
 from upturn.meta import ClassTransformation
-from upturn.model_selection import RepeatedUpliftSplit, UpliftKFold, uplift_train_test_split
+from upturn.model_selection import RepeatedUpliftSplit, UpliftGroupKFold, UpliftKFold, uplift_train_test_split
 
 rng = np.random.default_rng(0)
 N = 400
@@ -379,3 +381,91 @@ def test_the_splitter_in_a_search():
     search = GridSearchCV(ClassTransformation(), {"reweight": [True, False]}, cv=UpliftKFold(3, random_state=0))
     search.fit(X, Y, treatment=TWO)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+# --------------------------------------------------------------------------------------------- clusters
+
+
+def households(seed, clusters=200, whole=True):
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(clusters), rng.integers(1, 12, clusters))
+    t = rng.integers(0, 2, clusters)[groups] if whole else rng.integers(0, 2, len(groups))
+    return (rng.random(len(groups)) < 0.3).astype(int), t, groups
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_group_folds_cut_no_cluster_and_hold_every_arm_in_its_share(whole):
+    y, t, groups = households(0, whole=whole)
+    seen = []
+    for train, test in UpliftGroupKFold(5, random_state=1).split(None, y, t, groups=groups):
+        assert not set(groups[train]) & set(groups[test])
+        assert len(train) + len(test) == len(y)
+        assert abs(len(test) - len(y) / 5) < 0.03 * len(y)
+        for arm in (0, 1):
+            assert abs((t[test] == arm).mean() - (t == arm).mean()) < 0.04
+        assert abs(y[test].mean() - y.mean()) < 0.06
+        seen += test.tolist()
+    assert sorted(seen) == list(range(len(y)))
+
+
+def test_group_folds_follow_their_seed_and_the_labels_do_not_matter():
+    y, t, groups = households(1)
+
+    def folds(seed, labels):
+        return [test.tolist() for _, test in UpliftGroupKFold(4, random_state=seed).split(None, y, t, groups=labels)]
+
+    assert folds(0, groups) == folds(0, [f"house {g:04d}" for g in groups])
+    assert folds(0, groups) != folds(1, groups)
+    assert folds(0, groups) == [
+        test.tolist() for _, test in UpliftGroupKFold(4, random_state=0).split(None, up.pack(y, t), groups=groups)
+    ]
+
+
+def test_group_folds_say_what_is_missing():
+    y, t, groups = households(2)
+    with pytest.raises(ValueError, match="groups is None"):
+        next(UpliftGroupKFold(5).split(None, y, t))
+    with pytest.raises(ValueError, match=r"groups holds 3 cluster\(s\), too few for 5 folds"):
+        next(UpliftGroupKFold(5).split(None, y, t, groups=groups % 3))
+    with pytest.raises(ValueError, match=r"arm 1 lies in 2 cluster\(s\), too few for 5 folds"):
+        next(UpliftGroupKFold(5).split(None, y, t, groups=np.where(t == 1, -1 - groups % 2, groups)))
+    with pytest.raises(ValueError, match="groups has"):
+        next(UpliftGroupKFold(5).split(None, y, t, groups=groups[1:]))
+    with pytest.raises(ValueError, match="UpliftGroupKFold"):
+        next(UpliftKFold(5).split(None, y, t, groups=groups))
+
+
+def test_train_test_split_of_clusters():
+    y, t, groups = households(3)
+    sides = uplift_train_test_split(np.arange(len(y)), y, t, groups, test_size=0.3, groups=groups, random_state=0)
+    assert not set(sides[-2]) & set(sides[-1])
+    assert abs(len(sides[1]) / len(y) - 0.3) < 0.03
+    others = uplift_train_test_split(np.arange(len(y)), y, t, groups, test_size=0.3, groups=groups, random_state=1)
+    assert set(sides[-1]) != set(others[-1])
+
+
+def test_folds_with_groups_are_of_whole_clusters():
+    y, t, groups = households(4)
+    data, X = read_target(y, t), np.zeros((len(y), 1))
+    for cv in (4, RepeatedUpliftSplit(3), UpliftGroupKFold(4), GroupKFold(4)):
+        folds = folds_of(X, data, cv, np.uint64(0), groups)
+        assert all(not set(groups[train]) & set(groups[test]) for train, test in folds)
+    repeats = folds_of(X, data, RepeatedUpliftSplit(3), np.uint64(0), groups)
+    assert len({tuple(test) for _, test in repeats}) == 3
+    with pytest.raises(ValueError, match="on both sides of a split"):
+        folds_of(X, data, [(np.arange(10, len(y)), np.arange(11))], np.uint64(0), groups)
+
+
+def test_group_folds_in_scikit_learn_and_compare_models():
+    from upturn.model_selection import compare_models, uplift_scorer
+
+    y, t, groups = households(5)
+    features = np.random.default_rng(0).normal(size=(len(y), 2))
+    folds = UpliftGroupKFold(3, random_state=0)
+    scores = cross_val_score(
+        ClassTransformation(), features, up.pack(y, t), groups=groups, cv=folds, scoring=uplift_scorer("auuc")
+    )
+    models = {"one": ClassTransformation(), "same": ClassTransformation()}
+    found = compare_models(models, features, y, t, cv=folds, groups=groups)
+    np.testing.assert_allclose(found["one"], scores)
+    assert len(compare_models(models, features, y, t, groups=groups, random_state=0)["one"]) == 10

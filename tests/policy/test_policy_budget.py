@@ -495,3 +495,31 @@ def test_replicates_are_drawn_from_rows_with_weight():
     )  # most replicates of all rows have no weight
     assert np.isfinite(curve.low).all()
     assert np.isfinite(curve.high).all()
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_clusters_are_drawn_whole(whole, weighted):
+    """The gain on a replicate is the gain in the table in which every cluster stands as often as it was drawn."""
+    from naive.clusters import replicate_rows
+    from upturn._target import read_measured
+    from upturn.metrics._replicates import Replicates
+    from upturn.metrics._strata import Strata
+
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), 6)
+    t = np.repeat(rng.permutation(np.arange(60) % 3), 6) if whole else rng.integers(0, 3, 360)
+    score = rng.normal(size=(360, 2))
+    y = rng.normal(size=60)[groups] + rng.normal(size=360) + t * (score[:, 0] > 0)
+    weight = rng.choice([0.0, 1.0, 2.0], 360) if weighted else None
+    plan = target(score, fraction=0.4, y=y, treatment=t, sample_weight=weight, groups=groups, n_bootstrap=8)
+    seed = Replicates.read(0.95, 8, 0).seed
+    strata = Strata.of_arms(read_measured(y, t, weight), groups)
+    counts, _ = strata.draw(0, seed, range(8))
+    for r in range(8):
+        rows = replicate_rows(groups, weight, strata.unit, counts[:, r])
+        w = np.ones(len(rows)) if weight is None else weight[rows]
+        here = plan_gain(plan.arm[rows], y[rows], t[rows], w)
+        assert plan.per_1000.samples[r] / 1000 == pytest.approx(here, abs=1e-12)
+    curve = gain_curve(y, score, t, sample_weight=weight, groups=groups, n_bootstrap=8)
+    assert (curve.high >= curve.low).all()

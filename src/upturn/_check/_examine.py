@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from upturn._arrays import Floats
+from upturn._arrays import Bools, Floats, Indices, Ints
 from upturn._balance import column_pvalues, flag_pvalue
 from upturn._check import _statistics as statistics
+from upturn._check._clustered import cluster_pvalue, cluster_pvalues
 from upturn._check._models import heterogeneity, tell_apart
 from upturn._check._report import ArmRow, CheckReport, FeatureRow, Finding, p_text
 from upturn._check._trial import Trial
@@ -19,9 +20,10 @@ from upturn._parameters import SEED, number
 from upturn._parameters import check as check_option
 from upturn._results import library_of
 from upturn._table import few_levels, find_identifiers
-from upturn._target import Label, Target
+from upturn._target import Label
 
 _NEARLY = 0.95  # share of the rows, beyond which a column that misses as many is called nearly empty
+_FEW_CLUSTERS = 30  # in all, below which intervals are too narrow
 _FEWEST = 10  # outcomes an arm must have for the checks to mean anything
 
 
@@ -32,6 +34,7 @@ def check(
     *,
     sample_weight: Any = None,
     control: Label | None = None,
+    groups: Any = None,
     expected: Mapping[Label, float] | Sequence[float] | None = None,
     alpha: float = 0.05,
     random_state: Any = 0,
@@ -52,7 +55,7 @@ def check(
     Columns that are empty, nearly so, or that look like identifiers are noted (**columns**); of more than 256 levels of a
     column, the rarest are compared together.
 
-    Two more inform: the **effect** of each arm with a 95% interval (Welch), and whether **heterogeneity**, effects
+    Two more inform: the **effect** of each arm with a 95% interval and a p-value (Welch), and whether **heterogeneity**, effects
     that differ between people in a way the features can tell, is seen, and how large it would have to be.
 
     Parameters
@@ -67,6 +70,10 @@ def check(
         Weights for the effects and for the standardised differences. The tests look at rows, not at weights.
     control : label, optional
         The control arm, found by its name otherwise.
+    groups : array of shape (n,), optional
+        The cluster of every row, such as a centre, a shop or a household. Where every cluster lies in one arm, clusters were
+        assigned and not people: then the tests compare clusters, each by its means, instead of rows. Effects and
+        heterogeneity have errors by cluster either way. Fewer than 30 clusters get a warning (**clusters**).
     expected : mapping from label to share, or sequence of shares (control first, then sorted), optional
         The shares that were intended. When not given, equal shares are presumed if all shares found are within a
         tenth of equal; otherwise arm sizes are not judged.
@@ -98,17 +105,17 @@ def check(
     """
     check_option("alpha", alpha, number(above=0, below=1).named("a probability, such as 0.05"))
     check_option("random_state", random_state, SEED)
-    trial = Trial.read(X, y, treatment, sample_weight, control, random_state)
+    trial = Trial.read(X, y, treatment, sample_weight, control, groups, random_state)
     limit = alpha / 5
     features = _feature_rows(trial)
     findings = [
-        _arm_sizes(trial.data.target, expected, limit),
+        _arm_sizes(trial, expected, limit),
         _balance(features, limit),
         tell_apart(trial, limit),
         _missing_features(features, limit),
         _missing_outcomes(trial, limit),
     ]
-    findings = [*_rows(trial), *findings, *_columns(trial, features)]
+    findings = [*_rows(trial), *_clusters(trial), *findings, *_columns(trial, features)]
     findings.append(heterogeneity(trial, sound=all(finding.status != "warning" for finding in findings)))
     order = sorted(features, key=lambda row: -abs(row.difference))
     data = trial.data
@@ -133,6 +140,22 @@ def _rows(trial: Trial) -> list[Finding]:
         "leave the arm out."
     )
     return [Finding("rows", "warning", None, None, seen, advice)]
+
+
+def _clusters(trial: Trial) -> list[Finding]:
+    """What clusters there are and what that changes, with a warning where they are few; nothing without any."""
+    if trial.clusters is None:
+        return []
+    sizes = np.unique(trial.clusters, return_counts=True)[1]
+    how = "each in one arm: clusters are compared" if trial.whole else "in several arms: rows are compared"
+    seen = f"{len(sizes):,} of {sizes.min():,} to {sizes.max():,} rows, {how}"
+    if len(sizes) >= _FEW_CLUSTERS:
+        return [Finding("clusters", "ok", None, None, seen)]
+    advice = (
+        f"Rows of a cluster say less than as many independent ones, and with fewer than {_FEW_CLUSTERS} clusters intervals are too narrow "
+        "however many rows there are: a larger experiment needs more clusters, not larger ones."
+    )
+    return [Finding("clusters", "warning", None, None, seen, advice)]
 
 
 def _columns(trial: Trial, features: list[FeatureRow]) -> list[Finding]:
@@ -163,7 +186,8 @@ def _arm_rows(trial: Trial) -> tuple[ArmRow, ...]:
         effect = None
         if k:
             pair = trial.observed & (here | (target.arm == 0))
-            effect = statistics.mean_difference(target.y[pair], here[pair], weights[pair])
+            clusters = None if trial.clusters is None else trial.clusters[pair]
+            effect = statistics.mean_difference(target.y[pair], here[pair], weights[pair], clusters)
         rows.append(
             ArmRow(
                 label,
@@ -171,14 +195,15 @@ def _arm_rows(trial: Trial) -> tuple[ArmRow, ...]:
                 float(here.mean()),
                 int(seen.sum()),
                 mean,
-                *((None, None, None) if effect is None else (effect.value, effect.low, effect.high)),
+                *((None,) * 4 if effect is None else (effect.value, effect.low, effect.high, effect.pvalue)),
             )
         )
     return tuple(rows)
 
 
-def _intended(target: Target, expected: Mapping[Label, float] | Sequence[float] | None) -> Floats | None:
-    counts, labels = target.sizes, target.labels
+def _intended(
+    counts: Ints, labels: list[Label], expected: Mapping[Label, float] | Sequence[float] | None
+) -> Floats | None:
     if expected is None:
         equal = 1 / len(counts)
         return np.full(len(counts), equal) if np.abs(counts / counts.sum() - equal).max() <= 0.1 * equal else None
@@ -197,8 +222,9 @@ def _intended(target: Target, expected: Mapping[Label, float] | Sequence[float] 
     return normal
 
 
-def _arm_sizes(target: Target, expected: Mapping[Label, float] | Sequence[float] | None, limit: float) -> Finding:
-    shares, counts = _intended(target, expected), target.sizes
+def _arm_sizes(trial: Trial, expected: Mapping[Label, float] | Sequence[float] | None, limit: float) -> Finding:
+    counts = trial.arm_sizes
+    shares = _intended(counts, trial.data.target.labels, expected)
     if shares is None:
         return Finding(
             "arm sizes",
@@ -211,7 +237,8 @@ def _arm_sizes(target: Target, expected: Mapping[Label, float] | Sequence[float]
     pvalue = statistics.share_pvalue(counts, shares)
     meant = " / ".join(f"{share:.1%}" for share in shares)
     found = " / ".join(f"{share:.1%}" for share in counts / counts.sum())
-    seen = f"{found} where {meant} was {'meant' if expected is not None else 'presumed'}, {p_text(pvalue)}"
+    what = "of clusters " if trial.whole else ""
+    seen = f"{found} {what}where {meant} was {'meant' if expected is not None else 'presumed'}, {p_text(pvalue)}"
     if pvalue >= limit:
         return Finding("arm sizes", "ok", pvalue, limit, seen)
     return Finding(
@@ -239,8 +266,11 @@ def _feature_rows(trial: Trial) -> list[FeatureRow]:
             known = members[~gone[members]]
             arm = treated[~gone[members]]
             if gone.any():
-                gone_pvalue = min(gone_pvalue, flag_pvalue(gone[members], treated))
-            pvalues = column_pvalues(column[known], n_levels, arm)
+                gone_pvalue = min(gone_pvalue, _flag_pvalue(trial, gone, members, treated))
+            if trial.whole and trial.clusters is not None:
+                pvalues = cluster_pvalues(column[known], n_levels, arm, trial.clusters[known])
+            else:
+                pvalues = column_pvalues(column[known], n_levels, arm)
             comparisons += len(pvalues)
             pvalue = min([pvalue, *pvalues])
             if n_levels is None:
@@ -259,6 +289,13 @@ def _feature_rows(trial: Trial) -> list[FeatureRow]:
             )
         )
     return rows
+
+
+def _flag_pvalue(trial: Trial, flag: Bools, rows: Indices, treated: Bools) -> float:
+    """P-value of a yes/no column, over rows or over the clusters that were assigned."""
+    if trial.whole and trial.clusters is not None:
+        return cluster_pvalue(flag[rows].astype(np.float64), treated, trial.clusters[rows])
+    return flag_pvalue(flag[rows], treated)
 
 
 def _balance(features: list[FeatureRow], limit: float) -> Finding:
@@ -307,7 +344,7 @@ def _missing_outcomes(trial: Trial, limit: float) -> Finding:
     gone, target = ~trial.observed, trial.data.target
     if not gone.any():
         return Finding("missing outcomes", "ok", None, limit, "none is missing")
-    pvalue = min(1.0, len(trial.pairs) * min(flag_pvalue(gone[rows], t) for _, rows, t in trial.pairs))
+    pvalue = min(1.0, len(trial.pairs) * min(_flag_pvalue(trial, gone, rows, t) for _, rows, t in trial.pairs))
     shares = [f"{label} {gone[target.arm == k].mean():.1%}" for k, label in enumerate(target.labels)]
     seen = f"missing: {', '.join(shares)}, {p_text(pvalue)}"
     if pvalue >= limit:

@@ -8,14 +8,16 @@ import numpy as np
 
 from upturn._arrays import Bools, Floats
 from upturn._check import _statistics as statistics
+from upturn._check._clustered import by_cluster
 from upturn._check._report import Finding, p_text
 from upturn._check._trial import Pair, Trial
 from upturn._encode import LinearEncoder
-from upturn._experiment import Experiment
 from upturn._nuisance._levels import code_levels, number_levels
+from upturn._target import Label
 
 MOST_ROWS = 100_000  # of an arm and control that the models see
 LEAST_ROWS = 50  # in every arm; with fewer no model is fitted
+LEAST_CLUSTERS = 20  # in every arm, where clusters were assigned
 _CLASSIFIER, _HETEROGENEITY = 0, 1  # what rows are drawn for
 _POWER = 2.8016  # z(.975) + z(.8): a two-sided test at 5% finds a true value of 2.8 standard errors with 80% power
 
@@ -24,6 +26,8 @@ def tell_apart(trial: Trial, limit: float) -> Finding:
     """Fit on one half, test on the other, both ways: each of the two p-values is valid, twice the smaller one too."""
     if trial.data.target.sizes.min() < LEAST_ROWS:
         return Finding("classifier", "skipped", None, limit, f"fewer than {LEAST_ROWS} rows in an arm")
+    if trial.whole and trial.arm_sizes.min() < LEAST_CLUSTERS:
+        return Finding("classifier", "skipped", None, limit, f"fewer than {LEAST_CLUSTERS} clusters in an arm")
     from threadpoolctl import threadpool_limits
 
     pvalues, areas = [], []
@@ -31,11 +35,13 @@ def tell_apart(trial: Trial, limit: float) -> Finding:
         pair = trial.thinned(whole, MOST_ROWS, _CLASSIFIER)
         half = trial.half(pair, _CLASSIFIER)
         with threadpool_limits(limits=1):  # trees this small are slower on several threads
-            sides = [_area(trial.data, pair, fit) for fit in (half, ~half)]
+            sides = [_area(trial, pair, fit) for fit in (half, ~half)]
         areas.append(float(np.mean([area for area, _ in sides])))
         pvalues.append(min(1.0, 2 * min(p for _, p in sides)))
-    pvalue = min(1.0, len(pvalues) * min(pvalues))
-    seen = f"area under the ROC curve {max(areas):.3f} (chance is .5), {p_text(pvalue)}"
+    best, labels = int(np.argmin(pvalues)), trial.data.target.labels
+    pvalue = min(1.0, len(pvalues) * pvalues[best])
+    whom = "" if len(pvalues) == 1 else f" for {labels[best + 1]!r} against {labels[0]!r}"
+    seen = f"area under the ROC curve {areas[best]:.3f}{whom} (chance is .5), {p_text(pvalue)}"
     if pvalue >= limit:
         return Finding("classifier", "ok", pvalue, limit, seen)
     return Finding(
@@ -44,16 +50,25 @@ def tell_apart(trial: Trial, limit: float) -> Finding:
         pvalue,
         limit,
         seen,
-        "A model can tell from the features who was treated, which it cannot in a randomised experiment. If assignment "
-        "followed rules, estimate the propensity and weight by it; if not, look for features that leak the arm.",
+        f"A model can tell from the features who was treated{_apart(labels, pvalues, limit)}, which it cannot in a randomised "
+        "experiment. If assignment followed rules, estimate the propensity and weight by it; if not, look for features that leak "
+        "the arm.",
     )
 
 
-def _area(data: Experiment, pair: Pair, fit: Bools) -> tuple[float, float]:
+def _apart(labels: list[Label], pvalues: list[float], limit: float) -> str:
+    """Which of several arms can be told from control."""
+    if len(pvalues) == 1:
+        return ""
+    found = [repr(label) for label, p in zip(labels[1:], pvalues, strict=True) if len(pvalues) * p < limit]
+    return f" with {' and with '.join(found)}"
+
+
+def _area(trial: Trial, pair: Pair, fit: Bools) -> tuple[float, float]:
     """Return area and p-value, on the rows not in ``fit``, of a model of who is treated made with those in it."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    _, rows, treated = pair
+    (_, rows, treated), data = pair, trial.data
     known = np.flatnonzero(~np.isnan(data.X[rows[fit]]).all(axis=0))  # the model cannot take a column without values
     if not len(known):
         return 0.5, 1.0
@@ -70,6 +85,8 @@ def _area(data: Experiment, pair: Pair, fit: Bools) -> tuple[float, float]:
     )
     model.fit(features[fit], treated[fit])
     score = model.decision_function(features[~fit])
+    if trial.whole and trial.clusters is not None:
+        return statistics.auc_test(*by_cluster(score, treated[~fit], trial.clusters[rows[~fit]]))
     return statistics.auc_test(score, treated[~fit])
 
 
@@ -79,7 +96,8 @@ def heterogeneity(trial: Trial, sound: bool) -> Finding:
     for k, rows, given in trial.pairs:
         seen = trial.observed[rows]
         whole = Pair(k, rows[seen], given[seen])
-        effect = statistics.mean_difference(data.y[whole.rows], whole.treated, np.ones(len(whole.rows)))
+        clusters = trial.clusters_of(whole.rows)
+        effect = statistics.mean_difference(data.y[whole.rows], whole.treated, np.ones(len(whole.rows)), clusters)
         pair = trial.thinned(whole, MOST_ROWS, _HETEROGENEITY)
         treated = pair.treated
         if min(treated.sum(), (~treated).sum()) < LEAST_ROWS:
@@ -91,7 +109,8 @@ def heterogeneity(trial: Trial, sound: bool) -> Finding:
         for fit in (half, ~half):
             models = [_ridge(Z[fit & group], y[fit & group]) for group in (~treated, treated)]
             base, gain = [m[0] + Z[~fit] @ m[1] for m in models]
-            pvalues.append(statistics.calibration_test(y[~fit], treated[~fit], base, gain - base))
+            held = trial.clusters_of(pair.rows[~fit])
+            pvalues.append(statistics.calibration_test(y[~fit], treated[~fit], base, gain - base, held))
         parts.append((min(1.0, 2 * min(pvalues)), effect, len(whole.rows)))
     pvalue = min(1.0, len(parts) * min(p for p, _, _ in parts))
     _, effect, n = min(parts, key=lambda part: part[0])

@@ -28,7 +28,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class ArmRow:
-    """One arm: rows, share, rows with an outcome, mean outcome, and its effect against control with an interval."""
+    """One arm: rows, share, rows with an outcome, mean outcome, and its effect against control, an interval and a p-value."""
 
     arm: Label
     rows: int
@@ -38,6 +38,7 @@ class ArmRow:
     effect: float | None = None
     low: float | None = None
     high: float | None = None
+    pvalue: float | None = None
 
 
 @dataclass(frozen=True)
@@ -118,15 +119,16 @@ class CheckReport:
         head = f"Experiment of {self.n:,} rows, {self.n_features} features, {len(self.arms)} arms: {verdict}"
         arms = []
         for row in self.arms:
-            effect = ["", ""]
-            if row.effect is not None and row.low is not None and row.high is not None:
-                known = not isnan(row.effect)
-                effect = [f"{row.effect:+.4g}", f"{row.low:+.4g} to {row.high:+.4g}"] if known else [NOT_AVAILABLE] * 2
+            effect = ["", "", ""]
+            if row.effect is not None and row.low is not None and row.high is not None and row.pvalue is not None:
+                known, p = not isnan(row.effect), p_text(row.pvalue).removeprefix("p ").removeprefix("= ")
+                interval = f"{row.low:+.4g} to {row.high:+.4g}"
+                effect = [f"{row.effect:+.4g}", interval, p] if known else [NOT_AVAILABLE] * 3
             mean = NOT_AVAILABLE if isnan(row.mean) else f"{row.mean:.4g}"
             arms.append([str(row.arm), f"{row.rows:,}", f"{row.share:.1%}", mean, *effect])
         checks = [[finding.check, _SIGNS[finding.status], finding.seen] for finding in self.findings]
-        names = ["arm", "rows", "share", "mean outcome", "effect", "95% interval"]
-        parts = [head, aligned(names, arms, [False, *[True] * 5])]
+        names = ["arm", "rows", "share", "mean outcome", "effect", "95% interval", "p"]
+        parts = [head, aligned(names, arms, [False, *[True] * 6])]
         parts.append(aligned(["check", "result", "what was seen"], checks, [False] * 3))
         if self.advice:
             parts.append("What to do:\n" + "\n".join(f"- {sentence}" for sentence in self.advice))

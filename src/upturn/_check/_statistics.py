@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 from scipy.special import ndtr
 
-from upturn._arrays import Bools, Floats, Ints
+from upturn._arrays import Bools, Floats, Indices, Ints
 
 
 def share_pvalue(counts: Ints, shares: Floats) -> float:
@@ -59,28 +59,46 @@ def _in_deviations(means: Sequence[float], variances: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Effect:
-    """A difference of means with its standard error and interval."""
+    """A difference of means with its standard error, interval and the p-value of there being none."""
 
     value: float
     se: float
     low: float
     high: float
+    pvalue: float
+
+    @classmethod
+    def of(cls, value: float, se: float, freedom: float, interval: float) -> Effect:
+        """By Student's law."""
+        half = float(stats.t.ppf(0.5 + interval / 2, freedom)) * se
+        if se > 0:
+            pvalue = float(2 * stats.t.sf(abs(value) / se, freedom))
+        else:
+            pvalue = float(value == 0)
+        return cls(value, se, value - half, value + half, pvalue)
 
 
-def mean_difference(y: Floats, treated: Bools, weight: Floats, interval: float = 0.95) -> Effect:
-    """Return the difference of (weighted) means with Welch's interval."""
+_UNKNOWN = Effect(np.nan, np.nan, np.nan, np.nan, np.nan)
+
+
+def mean_difference(
+    y: Floats, treated: Bools, weight: Floats, clusters: Indices | None = None, interval: float = 0.95
+) -> Effect:
+    """Return the difference of (weighted) means with Welch's interval; of rows in clusters, with one by cluster."""
     largest = float(np.abs(y).max(initial=0.0))
     if largest and not 1e-70 < largest < 1e70:  # fourth powers do not fit a float: in other units, a power of two
         unit = float(np.ldexp(1.0, int(np.frexp(largest)[1])))
-        found = mean_difference(y / unit, treated, weight, interval)
-        return Effect(found.value * unit, found.se * unit, found.low * unit, found.high * unit)
+        found = mean_difference(y / unit, treated, weight, clusters, interval)
+        return Effect(found.value * unit, found.se * unit, found.low * unit, found.high * unit, found.pvalue)
+    if clusters is not None:
+        return _clustered_difference(y, treated, weight, clusters, interval)
     value, square, parts = 0.0, 0.0, []
     for group, sign in ((treated, 1.0), (~treated, -1.0)):
         w, v = weight[group], y[group]
         total = float(w.sum())
         effective = total**2 / float(w @ w) if total > 0 else 0.0  # the number of equal weights worth as much
         if effective < 2:
-            return Effect(np.nan, np.nan, np.nan, np.nan)
+            return _UNKNOWN
         mean = float(w @ v / total)
         variance = float(w @ (v - mean) ** 2 / total) * effective / (effective - 1)
         value += sign * mean
@@ -88,8 +106,34 @@ def mean_difference(y: Floats, treated: Bools, weight: Floats, interval: float =
         parts.append((variance / effective) ** 2 / (effective - 1))
     se = float(np.sqrt(square))
     freedom = square**2 / sum(parts) if sum(parts) > 0 else np.inf
-    half = float(stats.t.ppf(0.5 + interval / 2, freedom)) * se
-    return Effect(value, se, value - half, value + half)
+    return Effect.of(value, se, freedom, interval)
+
+
+def _clustered_difference(y: Floats, treated: Bools, weight: Floats, clusters: Indices, interval: float) -> Effect:
+    r"""The difference with the error of what whole clusters contribute to it.
+
+    .. math:: \mathrm{se}^2 = \frac{G}{G - 1} \sum_g \Big(\sum_{i \in g} \pm \frac{w_i (y_i - m_{t_i})}{W_{t_i}}\Big)^2
+
+    With clusters that lie in one arm each, the arms' sums are taken by themselves, each with its own G, and degrees of
+    freedom are Welch's; otherwise they are G - 1.
+    """
+    counted = weight > 0
+    y, treated, weight, clusters = y[counted], treated[counted], weight[counted], clusters[counted]
+    totals = [float(weight[group].sum()) for group in (~treated, treated)]
+    if min(totals) <= 0:
+        return _UNKNOWN
+    means = [float(weight[g] @ y[g]) / t for g, t in zip((~treated, treated), totals, strict=True)]
+    part = np.where(treated, weight * (y - means[1]) / totals[1], -weight * (y - means[0]) / totals[0])
+    code = np.unique(clusters, return_inverse=True)[1]
+    sums, share = np.bincount(code, part), np.bincount(code, treated) / np.bincount(code)
+    sides = [share == 0, share == 1] if np.isin(share, (0, 1)).all() else [np.ones(len(share), bool)]
+    sizes = [int(side.sum()) for side in sides]
+    if min(sizes) < 2:
+        return _UNKNOWN
+    squares = [float(sums[side] @ sums[side]) * g / (g - 1) for side, g in zip(sides, sizes, strict=True)]
+    below = sum(square**2 / (g - 1) for square, g in zip(squares, sizes, strict=True))
+    freedom = sum(squares) ** 2 / below if below > 0 else np.inf
+    return Effect.of(means[1] - means[0], float(np.sqrt(sum(squares))), freedom, interval)
 
 
 def auc_test(score: Floats, treated: Bools) -> tuple[float, float]:
@@ -108,11 +152,14 @@ def auc_test(score: Floats, treated: Bools) -> tuple[float, float]:
     return 0.5 + excess / (n1 * n0), float(ndtr(-z))
 
 
-def calibration_test(y: Floats, treated: Bools, baseline: Floats, score: Floats) -> float:
+def calibration_test(
+    y: Floats, treated: Bools, baseline: Floats, score: Floats, clusters: Indices | None = None
+) -> float:
     """Return P(slope as large | no link between effect and score) for a score made without these rows.
 
     Regresses y on baseline, treatment, and (treatment - share) · (score - mean), and tests whether the last slope is
-    positive with a standard error that allows for unequal variances: the best linear predictor of the effect [1]_.
+    positive with a standard error that allows for unequal variances, and for clusters of rows that are alike: the best linear
+    predictor of the effect [1]_.
 
     References
     ----------
@@ -132,8 +179,14 @@ def calibration_test(y: Floats, treated: Bools, baseline: Floats, score: Floats)
     coefficients = inverse @ (design.T @ y)
     leverage = np.clip(np.einsum("ij,jk,ik->i", design, inverse, design), 0, 0.999)
     residual = (y - design @ coefficients) / (1 - leverage)  # the cautious variance, good at small n (HC3)
-    meat = design.T @ (design * (residual**2)[:, None])
+    pushes, freedom = design * residual[:, None], n - design.shape[1]
+    if clusters is not None:
+        code = np.unique(clusters, return_inverse=True)[1]
+        pushes = np.column_stack([np.bincount(code, column) for column in pushes.T])
+        freedom = len(pushes) - 1
+        pushes = pushes * np.sqrt(len(pushes) / max(freedom, 1))
+    meat = pushes.T @ pushes
     se = float(np.sqrt((inverse @ meat @ inverse)[-1, -1]))
     if se == 0:
         return 1.0
-    return float(stats.t.sf(coefficients[-1] / se, max(n - design.shape[1], 1)))
+    return float(stats.t.sf(coefficients[-1] / se, max(freedom, 1)))

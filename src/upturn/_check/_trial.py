@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from upturn._arrays import Bools, Floats, Indices
+from upturn._arrays import Bools, Floats, Indices, Ints
+from upturn._clusters import check_clusters, read_clusters, whole_clusters
 from upturn._columns import read_outcome
 from upturn._experiment import Experiment
 from upturn._seeds import make_seed
@@ -27,15 +28,21 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Trial:
-    """An experiment with its unknown outcomes. Rows without one stay: they were assigned too; theirs is 0 in ``data``."""
+    """An experiment with its unknown outcomes. Rows without one stay: they were assigned too; theirs is 0 in ``data``.
+
+    ``clusters`` are the clusters of the rows, where there are any, and ``whole`` says that each lies in one arm: then clusters
+    were assigned, and not people.
+    """
 
     data: Experiment
     observed: Bools
     seed: np.uint64
+    clusters: Indices | None = None
+    whole: bool = False
 
     @classmethod
     def read(
-        cls, X: Any, y: Any, treatment: Any, sample_weight: Any, control: Label | None, random_state: Any
+        cls, X: Any, y: Any, treatment: Any, sample_weight: Any, control: Label | None, groups: Any, random_state: Any
     ) -> Trial:
         """Gate an experiment whose outcome may be missing."""
         if is_packed(y):
@@ -49,7 +56,12 @@ class Trial:
             raise ValueError("y is missing in every row: there is no outcome to judge an experiment by")
         target = read_measured(np.where(observed, outcome, 0.0), treatment, sample_weight, control=control)
         matrix, schema = read_table(X, quiet=True)
-        return cls(Experiment(matrix, schema, target), observed, make_seed(random_state))
+        data, clusters, whole = Experiment(matrix, schema, target), None, False
+        if groups is not None:
+            clusters = read_clusters(groups)
+            check_clusters(clusters, len(target))
+            whole = whole_clusters(clusters, target.arm)
+        return cls(data, observed, make_seed(random_state), clusters, whole)
 
     @cached_property
     def pairs(self) -> list[Pair]:
@@ -59,6 +71,14 @@ class Trial:
             rows = self.data.target.pair(k)
             found.append(Pair(k, rows, arm[rows] == k))
         return found
+
+    @cached_property
+    def arm_sizes(self) -> Ints:
+        """Rows of control and of every arm; clusters, where those were assigned."""
+        if not self.whole or self.clusters is None:
+            return self.data.target.sizes
+        first = np.unique(self.clusters, return_index=True)[1]
+        return np.bincount(self.data.arm[first], minlength=self.data.n_arms + 1)
 
     @cached_property
     def weights(self) -> Floats:
@@ -72,8 +92,19 @@ class Trial:
         keep = np.sort(np.argsort(self._words(pair, 2 * purpose), kind="stable")[:most])
         return Pair(pair.code, pair.rows[keep], pair.treated[keep])
 
+    def clusters_of(self, rows: Indices) -> Indices | None:
+        """The clusters of some rows, where there are any."""
+        return None if self.clusters is None else self.clusters[rows]
+
     def half(self, pair: Pair, purpose: int) -> Bools:
-        """A random half of the rows of a pair, half of either group in it."""
+        """A random half of the rows of a pair, half of either group in it; of clusters that were assigned, half of those."""
+        if self.whole and self.clusters is not None:
+            _, first, code = np.unique(self.clusters[pair.rows], return_index=True, return_inverse=True)
+            named = Pair(pair.code, pair.rows[first], pair.treated[first])
+            return self._half_of(named, purpose)[code]
+        return self._half_of(pair, purpose)
+
+    def _half_of(self, pair: Pair, purpose: int) -> Bools:
         word, half = self._words(pair, 2 * purpose + 1), np.zeros(len(pair.rows), dtype=bool)
         for group in (pair.treated, ~pair.treated):
             mine = np.flatnonzero(group)

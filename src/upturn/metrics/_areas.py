@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from upturn._arrays import Floats
@@ -26,6 +27,7 @@ def auuc(
     control: Any = None,
     ranking: Ranking | None = None,
     convention: Convention | None = None,
+    groups: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
     random_state: Any = 0,
@@ -58,10 +60,14 @@ def auuc(
         Criteo benchmark's AUUC (the diagonal not subtracted), or libuplift's ``area_under_uplift_curve`` (upturn's own
         number; with ``ranking="joint"``, its ``area_under_uplift_curve_j``). Where the other library divides by 0, as
         causalml does when the average effect is 0, the result is NaN, with a warning.
+    groups : array-like of shape (n,), optional
+        The cluster of every row, such as a household, a centre or a shop: replicates are then drawn of whole clusters, within
+        each arm where every cluster lies in one arm. Rows that are alike say less than independent ones, and an interval that
+        does not know is too narrow. The number itself stays as it is. Fewer than 30 clusters get a warning.
     interval : float, optional
         A confidence level such as 0.95: the result is then an :class:`Estimate` with ``se``, ``low`` and ``high``.
     n_bootstrap : int
-        Replicates for the interval, drawn with replacement within each arm.
+        Replicates for the interval, drawn with replacement within each arm (of rows, or of ``groups``).
     random_state : int, RandomState, Generator or None
         Seed of the replicates. It is 0 by default, so that the same data give the same interval and models measured one
         after the other are measured on the same replicates; None draws others every time.
@@ -85,7 +91,7 @@ def auuc(
     >>> auuc(y, [7, 7, 7, 7], treatment)
     0.0
     """
-    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     options = {"ranking": ranking, "convention": convention}
     return AUUC.number(y, score, treatment, sample_weight, control, options, replicates)
 
@@ -98,6 +104,7 @@ def auu(
     *,
     sample_weight: Any = None,
     control: Any = None,
+    groups: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
     random_state: Any = 0,
@@ -112,7 +119,7 @@ def auu(
 
     Parameters
     ----------
-    y, score, treatment, sample_weight, control, interval, n_bootstrap, random_state, n_jobs
+    y, score, treatment, sample_weight, control, groups, interval, n_bootstrap, random_state, n_jobs
         As in :func:`auuc`.
 
     Returns
@@ -129,7 +136,7 @@ def auu(
     >>> auu([1, 0, 0, 1], [4, 3, 2, 1], [1, 0, 1, 0])
     0.5
     """
-    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     return AUU.number(y, score, treatment, sample_weight, control, {}, replicates)
 
 
@@ -139,6 +146,7 @@ def lift_area(
     score: Any,
     *,
     sample_weight: Any = None,
+    groups: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
     random_state: Any = 0,
@@ -158,7 +166,7 @@ def lift_area(
         Outcome of the rows of one group.
     score : array-like of shape (n,)
         Their score, larger meaning a success is more likely.
-    sample_weight, interval, n_bootstrap, random_state, n_jobs
+    sample_weight, groups, interval, n_bootstrap, random_state, n_jobs
         As in :func:`auuc`.
 
     Returns
@@ -175,10 +183,10 @@ def lift_area(
     >>> lift_area([1, 1, 0, 0], [4, 3, 2, 1])
     1.5
     """
-    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     values, scores, weight, unit = read_group(y, score, sample_weight)
     judged = judge_one_group(values, scores, weight, unit)
-    return estimate(LIFTS, judged, Strata.one(values, weight), replicates)
+    return estimate(LIFTS, judged, partial(Strata.one, values, weight), replicates)
 
 
 def mean_area(target: Target, scores: Floats) -> float:

@@ -21,6 +21,7 @@ def uplift_at(
     control: Any = None,
     ranking: Ranking = "separate",
     convention: Convention | None = None,
+    groups: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
     random_state: Any = 0,
@@ -44,7 +45,7 @@ def uplift_at(
     convention : {"sklift"}, optional
         Give the number of scikit-uplift's ``uplift_at_k``, which rounds k down to whole rows; "separate" is its strategy
         "by_group" and "joint" its "overall".
-    interval, n_bootstrap, random_state, n_jobs
+    groups, interval, n_bootstrap, random_state, n_jobs
         As in :func:`auuc`.
 
     Returns
@@ -57,6 +58,6 @@ def uplift_at(
     >>> uplift_at([1, 0, 0, 1], [4, 3, 2, 1], [1, 0, 1, 0], k=0.5)
     1.0
     """
-    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     options = {"k": k, "ranking": ranking, "convention": convention}
     return UPLIFT_AT.number(y, score, treatment, sample_weight, control, options, replicates)

@@ -31,6 +31,7 @@ def calibration_table(
     n_bins: int = 10,
     sample_weight: Any = None,
     control: Any = None,
+    groups: Any = None,
     interval: float | None = 0.95,
     n_bootstrap: int = 200,
     random_state: Any = 0,
@@ -48,7 +49,7 @@ def calibration_table(
         Arm labels.
     n_bins : int
         Number of bins per arm, each with the same share of the weight. Equal scores at a cut are shared out between the bins.
-    sample_weight, control
+    sample_weight, control, groups
         As in :func:`auuc`.
     interval : float or None
         Confidence level of the observed effects' intervals; None gives none.
@@ -72,7 +73,7 @@ def calibration_table(
     array([ 1., -1.])
     """
     check("n_bins", n_bins, whole(least=1))
-    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     target, scores = read_ranked(y, score, treatment, sample_weight, control)
     check_sums(scores, "score", float(target.totals.sum()))  # whose means are taken
     columns = bin_columns(target, scores, n_bins, replicates, {"predicted": scores})
@@ -100,8 +101,10 @@ def bin_columns(
     columns["observed"] = observed
     if replicates is not None:
         models = [Judged([ranked], _ONE) for ranked in rankings]
-        found = replicate([Statistic(_effects, shares=shares)], models, Strata.of_arms(target), replicates)
-        error = np.concatenate([_spread(samples) for (samples,) in found])
+        found = replicate(
+            [Statistic(_effects, shares=shares)], models, Strata.of_arms(target, replicates.clusters), replicates
+        )
+        error = np.concatenate([replicates.spread(samples) for (samples,) in found])
         columns |= {"se": error, "low": observed - replicates.z * error, "high": observed + replicates.z * error}
     return columns
 
@@ -135,12 +138,3 @@ def _as_is(sums: Floats, totals: Floats) -> Floats:
 
 def _effects(sums: Floats, totals: Floats) -> Floats:
     return rates_or_nan(np.diff(sums, axis=-2))
-
-
-def _spread(samples: Floats) -> Floats:
-    """Standard deviation of every column over the replicates on which it is defined."""
-    defined = np.isfinite(samples)
-    count = defined.sum(axis=0)
-    mean = np.where(defined, samples, 0.0).sum(axis=0) / np.maximum(count, 1)
-    square = np.where(defined, (samples - mean) ** 2, 0.0).sum(axis=0)
-    return np.where(count > 1, np.sqrt(square / np.maximum(count - 1, 1)), np.nan)

@@ -161,6 +161,7 @@ def evaluate(
     metrics: Sequence[MetricName] = ("auuc", "qini", "autoc", "uplift_at"),
     sample_weight: Any = None,
     control: Any = None,
+    groups: Any = None,
     interval: float | None = 0.95,
     n_bootstrap: int = 200,
     random_state: Any = 0,
@@ -179,7 +180,7 @@ def evaluate(
     metrics : sequence
         Names of metrics of a ranking, such as "auuc" and "auu" (an unknown one is answered with all there are), or pairs of
         a name and its options, such as ``("uplift_at", {"k": 0.1})``.
-    sample_weight, control
+    sample_weight, control, groups
         As in :func:`auuc`.
     interval : float or None
         Confidence level of the intervals; None gives plain numbers, which takes a small part of the time.
@@ -209,7 +210,7 @@ def evaluate(
     guess   -3.031 [-11.42, 5.359]
     outcome units per 1,000 people; 0 is random targeting
     """
-    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     found = _judge_all(y, scores, treatment, metrics, sample_weight, control, replicates)
     numbers = {
         model: {asked.name: found.number(m, j) for j, asked in enumerate(found.asked)} for m, model in enumerate(scores)
@@ -229,6 +230,7 @@ def compare(
     baseline: str | None = None,
     sample_weight: Any = None,
     control: Any = None,
+    groups: Any = None,
     interval: float | None = 0.95,
     n_bootstrap: int = 200,
     random_state: Any = 0,
@@ -247,7 +249,7 @@ def compare(
         One of the metrics of :func:`evaluate`.
     baseline : str, optional
         The model the others are compared with. By default all pairs, the better of the two first.
-    sample_weight, control, interval, n_bootstrap, random_state, n_jobs
+    sample_weight, control, groups, interval, n_bootstrap, random_state, n_jobs
         As in :func:`auuc`.
 
     Returns
@@ -275,7 +277,7 @@ def compare(
     if len(scores) < 2:
         raise ValueError(f"scores holds {len(scores)} model(s): a comparison needs at least two, as {{'a': …, 'b': …}}")
     check_baseline(baseline, scores)
-    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     found = _judge_all(y, scores, treatment, [metric], sample_weight, control, replicates)
     models, order = list(scores), found.best_first()
     if baseline is None:
@@ -350,7 +352,9 @@ def _judge_all(
     values = [[float(value) for value in measure(statistics, model)] for model in models]
     for statistic, column in zip(statistics, zip(*values, strict=True), strict=True):
         warn_if_undefined(statistic, *column)
-    samples = [] if replicates is None else replicate(statistics, models, Strata.of_arms(target), replicates)
+    samples: list[list[Floats]] = []
+    if replicates is not None:
+        samples = replicate(statistics, models, Strata.of_arms(target, replicates.clusters), replicates)
     return _Found(target, asked, values, samples, replicates)
 
 

@@ -82,6 +82,7 @@ def uplift_curve(
     control: Any = None,
     ranking: Ranking | None = None,
     convention: Convention | None = None,
+    groups: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
     random_state: Any = 0,
@@ -117,6 +118,8 @@ def uplift_curve(
         Whether each arm is ranked by itself (the default) or both together.
     convention : {"sklift", "causalml", "criteo", "libuplift"}, optional
         Give the points another library gives. Those of scikit-uplift and causalml are in counts of rows.
+    groups : array-like of shape (n,), optional
+        Clusters that are drawn whole for the band, as in :func:`auuc`.
     interval : float, optional
         A confidence level such as 0.95: the curve then has a band of pointwise intervals, ``low`` and ``high``.
     n_bootstrap, random_state, n_jobs
@@ -141,7 +144,7 @@ def uplift_curve(
     check_ranking(ranking)
     check_convention(convention, [None, "sklift", "causalml", "criteo", "libuplift"], "uplift_curve")
     joint = ranking == "joint" or convention in ("sklift", "causalml")
-    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     target, scores = read_one_arm(
         y, score, treatment, sample_weight, control, "auuc, which averages over arms, or modified_uplift_curve"
     )
@@ -156,7 +159,7 @@ def uplift_curve(
             f"a band is drawn for upturn's own curves: leave convention={convention!r} or the interval out"
         )
     statistic = Statistic(_joint_heights if joint else _separate_heights, shares=GRID, by_arm=not joint)
-    return banded(curve, statistic, ranked, Strata.of_arms(target), replicates)
+    return banded(curve, statistic, ranked, Strata.of_arms(target, replicates.clusters), replicates)
 
 
 def lift_curve(
@@ -164,6 +167,7 @@ def lift_curve(
     score: Any,
     *,
     sample_weight: Any = None,
+    groups: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
     random_state: Any = 0,
@@ -179,7 +183,7 @@ def lift_curve(
         Their score, larger meaning a success is more likely.
     sample_weight : array-like of shape (n,), optional
         Weights.
-    interval, n_bootstrap, random_state, n_jobs
+    groups, interval, n_bootstrap, random_state, n_jobs
         A band, as in :func:`uplift_curve`.
 
     Returns
@@ -197,7 +201,7 @@ def lift_curve(
     >>> lift_curve([1, 1, 0, 0], [4, 3, 2, 1]).y
     array([0., 1., 2., 2., 2.])
     """
-    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     values, scores, weight, unit = read_group(y, score, sample_weight)
     ranked = rank_one_group(values, scores, weight, unit)
     table = ranked.table
@@ -205,7 +209,7 @@ def lift_curve(
     if replicates is None:
         return curve
     statistic = Statistic(_lift_heights, shares=GRID, sized=True)
-    return banded(curve, statistic, ranked, Strata.one(values, weight), replicates)
+    return banded(curve, statistic, ranked, Strata.one(values, weight, replicates.clusters), replicates)
 
 
 def average_curves(curves: Sequence[Curve], grid: Any = 101, *, interval: float | None = None) -> Curve:
@@ -314,7 +318,7 @@ def banded(
 
 def with_band(curve: Curve, samples: Floats, shares: Floats, replicates: Replicates) -> Curve:
     """The curve with a band from replicates of its heights at some shares."""
-    reach = replicates.z * np.interp(curve.x, shares, samples.std(axis=0, ddof=1))
+    reach = replicates.z * np.interp(curve.x, shares, replicates.spread(samples))
     return replace(curve, low=curve.y - reach, high=curve.y + reach, interval=replicates.interval)
 
 

@@ -85,6 +85,7 @@ def expected_response(
     propensity: Any = None,
     sample_weight: Any = None,
     control: Any = None,
+    groups: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
     random_state: Any = 0,
@@ -107,7 +108,7 @@ def expected_response(
     propensity : number(s), mapping or array-like, optional
         Chance of every arm: a number per treatment arm, a mapping from label to chance or, row by row, an array of shape
         (n,) for one treatment, or (n, 1 + K) with control first. By default the arms' shares.
-    sample_weight, control, interval, n_bootstrap, random_state, n_jobs
+    sample_weight, control, groups, interval, n_bootstrap, random_state, n_jobs
         As in :func:`auuc`.
 
     Returns
@@ -124,7 +125,7 @@ def expected_response(
     >>> expected_response([1, 0, 0, 1], [1, 1, 0, 0], [1, 0, 1, 0])
     1.0
     """
-    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     options = {"propensity": propensity}
     return EXPECTED_RESPONSE.number(y, recommended, treatment, sample_weight, control, options, replicates)
 
@@ -139,6 +140,7 @@ def policy_value(
     response: Any = None,
     sample_weight: Any = None,
     control: Any = None,
+    groups: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
     random_state: Any = 0,
@@ -159,7 +161,7 @@ def policy_value(
     response : array-like of shape (n, 1 + K), optional
         Expected outcomes under control and each arm, from a model that has not seen these rows. By default the arms' mean
         outcomes.
-    sample_weight, control, interval, n_bootstrap, random_state, n_jobs
+    sample_weight, control, groups, interval, n_bootstrap, random_state, n_jobs
         As in :func:`auuc`.
 
     Returns
@@ -176,7 +178,7 @@ def policy_value(
     >>> policy_value([1, 0, 0, 1], [1, 1, 0, 0], [1, 0, 1, 0])
     1.0
     """
-    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     options = {"propensity": propensity, "response": response}
     return POLICY_VALUE.number(y, recommended, treatment, sample_weight, control, options, replicates)
 
@@ -190,6 +192,7 @@ def modified_uplift_curve(
     response: Any = None,
     sample_weight: Any = None,
     control: Any = None,
+    groups: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
     random_state: Any = 0,
@@ -218,7 +221,7 @@ def modified_uplift_curve(
     propensity, response
         As in :func:`policy_value`; without a response the curve is the plain inverse propensity one above, with it doubly
         robust.
-    sample_weight, control, interval, n_bootstrap, random_state, n_jobs
+    sample_weight, control, groups, interval, n_bootstrap, random_state, n_jobs
         As in :func:`uplift_curve`.
 
     Returns
@@ -236,7 +239,7 @@ def modified_uplift_curve(
     >>> modified_uplift_curve([1, 0, 0, 1], [4, 3, 2, 1], [1, 0, 1, 0]).y
     array([0.5, 1. , 1. , 1. , 0.5])
     """
-    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     target, scores = read_ranked(y, score, treatment, sample_weight, control)
     chance = read_propensity(propensity, target)
     mu = no_responses(target) if response is None else read_response(response, target)
@@ -252,9 +255,10 @@ def modified_uplift_curve(
         return curve
     # A height is the mean of control's value over everybody plus that of the gain over the top: the same replicates of
     # both, added.
-    bases = replicate_means(Strata.of_values(target, untreated), replicates)
+    bases = replicate_means(Strata.of_values(target, untreated, replicates.clusters), replicates)
     statistic, judged = Statistic(_gain_heights, shares=GRID), Judged([ranked], np.ones(1))
-    gains = replicate([statistic], [judged], Strata.of_values(target, gain), replicates)[0][0]
+    strata = Strata.of_values(target, gain, replicates.clusters)
+    gains = replicate([statistic], [judged], strata, replicates)[0][0]
     return with_band(curve, bases[:, None] + gains, GRID, replicates)
 
 

@@ -12,7 +12,7 @@ from upturn._arrays import Floats
 
 
 class SmallSampleWarning(UserWarning):
-    """An arm has so few rows that an interval says little."""
+    """An arm has so few rows, or there are so few clusters, that an interval says little."""
 
 
 def reach_of(interval: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -135,14 +136,14 @@ class Metric:
         statistic = definition.statistic_of(target, own)
         propensity, response = options.get("propensity"), options.get("response")
         if propensity is None and response is None:
-            return estimate(statistic, judge(target, scores), target, replicates)
+            return estimate(statistic, judge(target, scores), partial(Strata.of_arms, target), replicates)
         only_own_effects(definition.convention)
         effects, value, samples = dr_effects(target, propensity, response), 0.0, 0.0
         for k, share in enumerate(arm_shares(target).tolist()):
             judged = judge_one_group(effects[:, k], scores[:, k], target.weight)
             value += share * float(measure([statistic], judged)[0])
             if replicates is not None:
-                strata = Strata.of_values(target, effects[:, k])
+                strata = Strata.of_values(target, effects[:, k], replicates.clusters)
                 samples = samples + share * replicate([statistic], [judged], strata, replicates)[0][0]
         return value if replicates is None else replicates.estimate(value, np.asarray(samples))
 
@@ -192,4 +193,5 @@ class PolicyMetric:
         mean = float(np.average(values, weights=target.weight))
         if replicates is None:
             return mean
-        return replicates.estimate(mean, replicate_means(Strata.of_values(target, values), replicates))
+        strata = Strata.of_values(target, values, replicates.clusters)
+        return replicates.estimate(mean, replicate_means(strata, replicates))

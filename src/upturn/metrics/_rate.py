@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 from upturn.metrics._conventions import Convention
@@ -25,6 +26,7 @@ def autoc(
     propensity: Any = None,
     response: Any = None,
     convention: Convention | None = None,
+    groups: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
     random_state: Any = 0,
@@ -51,7 +53,7 @@ def autoc(
         doubly robust and the interval narrower.
     convention : {"grf", "causalml"}, optional
         "grf" is upturn's own definition; "causalml" gives the number of causalml's ``rate_score``.
-    interval, n_bootstrap, random_state, n_jobs
+    groups, interval, n_bootstrap, random_state, n_jobs
         As in :func:`auuc`; the replicates are half-samples of each arm without replacement.
 
     Returns
@@ -69,7 +71,7 @@ def autoc(
     >>> autoc([1, 0, 0, 0], [4, 3, 2, 1], [1, 0, 1, 0])
     0.375
     """
-    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     options = {"propensity": propensity, "response": response, "convention": convention}
     return AUTOC.number(y, score, treatment, sample_weight, control, options, replicates)
 
@@ -86,6 +88,7 @@ def qini(
     response: Any = None,
     convention: Convention | None = None,
     negative_effect: bool = True,
+    groups: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
     random_state: Any = 0,
@@ -110,7 +113,7 @@ def qini(
         ``area_under_Qini_curve``.
     negative_effect : bool
         With ``convention="sklift"``, whether its perfect curve knows that the treatment can harm.
-    interval, n_bootstrap, random_state, n_jobs
+    groups, interval, n_bootstrap, random_state, n_jobs
         As in :func:`auuc`; the replicates are half-samples of each arm without replacement.
 
     Returns
@@ -129,7 +132,7 @@ def qini(
     >>> qini([1, 0, 0, 0], [4, 3, 2, 1], [1, 0, 1, 0], convention="sklift")
     1.0
     """
-    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     options = {
         "propensity": propensity,
         "response": response,
@@ -146,6 +149,7 @@ def rate(
     *,
     metric: Literal["autoc", "qini"] = "autoc",
     sample_weight: Any = None,
+    groups: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
     random_state: Any = 0,
@@ -163,7 +167,7 @@ def rate(
         Which of the two.
     sample_weight : array-like of shape (n,), optional
         Weights.
-    interval, n_bootstrap, random_state, n_jobs
+    groups, interval, n_bootstrap, random_state, n_jobs
         As in :func:`autoc`, half-samples of all rows.
 
     Returns
@@ -177,7 +181,7 @@ def rate(
     0.5
     """
     found = find_metric(metric, from_effects=True)
-    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     values, scores, weight, _ = read_group(effect, score, sample_weight)
     judged = judge_one_group(values, scores, weight)
-    return estimate(found.definitions[0].statistic, judged, Strata.one(values, weight), replicates)
+    return estimate(found.definitions[0].statistic, judged, partial(Strata.one, values, weight), replicates)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from upturn._arrays import Floats
+from upturn._arrays import Floats, Indices
 from upturn._results import library_of
 from upturn.kernels.ranking import W0, W1
 from upturn.metrics._conventions import Convention, check_convention, check_target
@@ -31,6 +33,7 @@ def qini_curve(
     propensity: Any = None,
     response: Any = None,
     convention: Convention | None = None,
+    groups: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
     random_state: Any = 0,
@@ -52,7 +55,7 @@ def qini_curve(
     convention : {"grf", "sklift", "causalml", "libuplift"}, optional
         Give the points another library gives, Radcliffe's Q = R_T - R_C n_T / n_C in counts for scikit-uplift and
         causalml, and the separate uplift curve times n_T for libuplift.
-    interval, n_bootstrap, random_state, n_jobs
+    groups, interval, n_bootstrap, random_state, n_jobs
         A band, as in :func:`uplift_curve`.
 
     Returns
@@ -66,7 +69,7 @@ def qini_curve(
     array([0.  , 0.375, 0.5 , 0.375, 0.5 ])
     """
     check_convention(convention, [None, "grf", "sklift", "causalml", "libuplift"], "qini_curve")
-    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     ranked, strata = _read_curve(y, score, treatment, sample_weight, control, propensity, response, convention)
     table = ranked.table
     population = table[:, W0] + table[:, W1]
@@ -89,7 +92,7 @@ def qini_curve(
             f"a band is drawn for upturn's own curves: leave convention={convention!r} or the interval out"
         )
     statistic = Statistic(_qini_heights, shares=GRID, scheme="half")
-    return banded(curve, statistic, ranked, strata, replicates)
+    return banded(curve, statistic, ranked, strata(replicates.clusters), replicates)
 
 
 def toc_curve(
@@ -102,6 +105,7 @@ def toc_curve(
     propensity: Any = None,
     response: Any = None,
     convention: Convention | None = None,
+    groups: Any = None,
     interval: float | None = None,
     n_bootstrap: int = 200,
     random_state: Any = 0,
@@ -117,7 +121,7 @@ def toc_curve(
         As in :func:`autoc`.
     convention : {"grf", "causalml"}, optional
         "grf" is upturn's own definition; "causalml" gives the points of causalml's ``get_toc``.
-    interval, n_bootstrap, random_state, n_jobs
+    groups, interval, n_bootstrap, random_state, n_jobs
         A band, as in :func:`uplift_curve`; the replicates are half-samples.
 
     Returns
@@ -132,7 +136,7 @@ def toc_curve(
     0.5
     """
     check_convention(convention, [None, "grf", "causalml"], "toc_curve")
-    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs)
+    replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     ranked, strata = _read_curve(y, score, treatment, sample_weight, control, propensity, response, convention)
     table = ranked.table
     if convention == "causalml":
@@ -161,7 +165,7 @@ def toc_curve(
             f"a band is drawn for upturn's own curves: leave convention={convention!r} or the interval out"
         )
     statistic = Statistic(_toc_heights, shares=GRID[1:], scheme="half")
-    return banded(curve, statistic, ranked, strata, replicates)
+    return banded(curve, statistic, ranked, strata(replicates.clusters), replicates)
 
 
 def _read_curve(
@@ -173,14 +177,14 @@ def _read_curve(
     propensity: Any,
     response: Any,
     convention: Convention | None,
-) -> tuple[Ranked, Strata]:
+) -> tuple[Ranked, Callable[[Indices | None], Strata]]:
     target, scores = read_one_arm(y, score, treatment, sample_weight, control, "autoc or qini, which average over arms")
     check_target(convention, target)
     if propensity is None and response is None:
-        return rank(target, scores, 1), Strata.of_arms(target)
+        return rank(target, scores, 1), partial(Strata.of_arms, target)
     only_own_effects(convention)
     effects = np.ascontiguousarray(dr_effects(target, propensity, response)[:, 0])
-    return rank_one_group(effects, scores, target.weight), Strata.of_values(target, effects)
+    return rank_one_group(effects, scores, target.weight), partial(Strata.of_values, target, effects)
 
 
 def _qini_heights(sums: Floats, totals: Floats) -> Floats:

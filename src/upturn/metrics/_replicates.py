@@ -1,7 +1,7 @@
 """Replicates of an experiment: the one object that says how many, under which seed, and what interval they make.
 
-Every public function that resamples makes one at its gate, from ``interval``, ``n_bootstrap``, ``random_state`` and
-``n_jobs``, and hands it down. A replicate is known by its number and the seed alone, so all models, metrics and threads
+Every public function that resamples makes one at its gate, from ``interval``, ``n_bootstrap``, ``random_state``,
+``n_jobs`` and ``groups``, and hands it down. A replicate is known by its number and the seed alone, so all models, metrics and threads
 see the same ones.
 """
 
@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from upturn._arrays import Floats
+from upturn._arrays import Floats, Indices
+from upturn._clusters import read_clusters
 from upturn._parallel import run_parallel
 from upturn._parameters import INTERVAL, JOBS, NONE, SEED, check, whole
 from upturn._seeds import make_seed
@@ -39,25 +40,29 @@ class Replicates:
         What their draws depend on.
     n_jobs : int or None
         Threads; the draws do not depend on it.
+    clusters : array or None
+        The cluster of every row, where clusters are drawn and not rows.
     """
 
     interval: float
     n: int
     seed: np.uint64
     n_jobs: int | None = None
+    clusters: Indices | None = None
 
     @classmethod
     def read(
-        cls, interval: float | None, n_bootstrap: int, random_state: Any, n_jobs: int | None = None
+        cls, interval: float | None, n_bootstrap: int, random_state: Any, n_jobs: int | None = None, groups: Any = None
     ) -> Replicates | None:
         """What people passed, checked; None where no interval is asked for."""
         check("n_bootstrap", n_bootstrap, _ENOUGH)
         check("interval", interval, INTERVAL | NONE)
         check("random_state", random_state, SEED)
         check("n_jobs", n_jobs, JOBS)
+        clusters = None if groups is None else read_clusters(groups)
         if interval is None:
             return None
-        return cls(float(interval), int(n_bootstrap), make_seed(random_state), n_jobs)
+        return cls(float(interval), int(n_bootstrap), make_seed(random_state), n_jobs, clusters)
 
     @property
     def z(self) -> float:
@@ -67,6 +72,16 @@ class Replicates:
     def estimate(self, value: float, samples: Floats) -> Estimate:
         """A number with its interval, from its value on every replicate."""
         return Estimate(value, samples, self.interval)
+
+    def spread(self, samples: Floats) -> Floats:
+        """Standard deviation of every column over the replicates (rows) on which it is defined."""
+        defined = np.isfinite(samples)
+        if defined.all():
+            return np.asarray(samples.std(axis=0, ddof=1))
+        count = defined.sum(axis=0)
+        mean = np.where(defined, samples, 0.0).sum(axis=0) / np.maximum(count, 1)
+        square = np.where(defined, (samples - mean) ** 2, 0.0).sum(axis=0)
+        return np.where(count > 1, np.sqrt(square / np.maximum(count - 1, 1)), np.nan)
 
     def map(self, function: Callable[[range], Result]) -> list[Result]:
         """``function`` of the numbers of the replicates, a block at a time, on threads; results in their order."""

@@ -15,9 +15,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._arrays import Bools, Floats
+from upturn._arrays import Bools, Floats, Indices
 from upturn._columns import warn_user
-from upturn._target import Target
 from upturn.kernels.resampling import BOOTSTRAP, HALF
 from upturn.kernels.walking import thin, walk
 from upturn.metrics._estimate import SmallSampleWarning
@@ -137,6 +136,8 @@ def replicate(
         [(ranked, _replicated_ties(ranked), strata.unit[ranked.order]) for ranked in model.rankings] for model in models
     ]
     result: list[list[Any]] = [[None] * len(statistics) for _ in models]
+    # Clusters that lie in several arms may leave a replicate without one: nothing is defined on it, and it is left out.
+    defined: Any = {} if strata.sums is None else {"invalid": "ignore", "divide": "ignore"}
     for scheme in SCHEMES:
         mine = [j for j, statistic in enumerate(statistics) if statistic.scheme == scheme]
         if not mine:
@@ -157,19 +158,22 @@ def replicate(
                 for k, (ranked, share) in enumerate(zip(model.rankings, model.shares, strict=True)):
                     sums = np.concatenate([found[m][k][0][c] for found in blocks])
                     tops = np.concatenate([found[m][k][1] for found in blocks])
-                    total = total + share * statistics[j].end(sums, tops, ranked)
+                    with np.errstate(**defined):
+                        total = total + share * statistics[j].end(sums, tops, ranked)
                 result[m][j] = np.asarray(total)
     return result
 
 
-def estimate(statistic: Statistic, judged: Judged, rows: Target | Strata, replicates: Replicates | None) -> float:
-    """A number, with its interval where there are replicates."""
+def estimate(
+    statistic: Statistic, judged: Judged, strata: Callable[[Indices | None], Strata], replicates: Replicates | None
+) -> float:
+    """A number, with its interval where there are replicates: of ``strata`` by clusters, which are made only for them."""
     value = float(measure([statistic], judged)[0])
     warn_if_undefined(statistic, value)
     if replicates is None:
         return value
-    strata = rows if isinstance(rows, Strata) else Strata.of_arms(rows)
-    return replicates.estimate(value, replicate([statistic], [judged], strata, replicates)[0][0])
+    samples = replicate([statistic], [judged], strata(replicates.clusters), replicates)[0][0]
+    return replicates.estimate(value, samples)
 
 
 def warn_if_undefined(statistic: Statistic, *values: float) -> None:

@@ -190,6 +190,7 @@ def compare_models(
     sample_weight: Any = None,
     *,
     cv: Any = None,
+    groups: Any = None,
     metric: str | UpliftScorer = "auuc",
     baseline: str | None = None,
     resume: str | os.PathLike[str] | None = None,
@@ -208,6 +209,9 @@ def compare_models(
     cv : int or splitter, optional
         By default :class:`RepeatedUpliftSplit` with ten random 80/20 splits; the papers take 128 or 256. A number means that
         many folds of :class:`UpliftKFold`. A splitter of scikit-learn is given the arms as ``y``, so that stratified ones deal them evenly.
+    groups : array-like of shape (n,), optional
+        The cluster of every row, such as a household or a shop, which no split cuts: repeated splits and folds are then of
+        whole clusters, as in :class:`UpliftGroupKFold`.
     metric : str or scorer
         A metric of :func:`uplift_scorer` by name, or a scorer, such as one with options.
     baseline : str, optional
@@ -269,7 +273,7 @@ def compare_models(
     if treatment is None and sample_weight is not None:
         raise ValueError("y is packed: put the weights into it, as pack(y, treatment, sample_weight)")
     cv = RepeatedUpliftSplit(10, random_state=random_state) if cv is None else cv
-    splits = folds_of(X, target, cv, make_seed(random_state))
+    splits = folds_of(X, target, cv, make_seed(random_state), groups)
     scorer = uplift_scorer(metric) if isinstance(metric, str) else metric
     journal = Journal(resume, X, target, scorer)
 

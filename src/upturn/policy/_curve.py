@@ -92,6 +92,7 @@ def gain_curve(
     sample_weight: Any = None,
     control: Label | None = None,
     points: int = 101,
+    groups: Any = None,
     interval: float | None = 0.95,
     n_bootstrap: int = 200,
     random_state: Any = 0,
@@ -115,7 +116,7 @@ def gain_curve(
         Which label is control, when its name does not tell.
     points : int
         Number of budgets, evenly spaced along the path.
-    interval, n_bootstrap, random_state, n_jobs
+    groups, interval, n_bootstrap, random_state, n_jobs
         As in :func:`target`.
 
     Returns
@@ -131,7 +132,7 @@ def gain_curve(
     """
     check("points", points, whole(least=2).named("a whole number of at least 2 points; 101 is usual"))
     seed = make_seed(random_state)
-    replicates = Replicates.read(interval, n_bootstrap, seed, n_jobs)
+    replicates = Replicates.read(interval, n_bootstrap, seed, n_jobs, groups)
     people, experiment = read_plan(
         score, cost=cost, value=value, y=y, treatment=treatment, sample_weight=sample_weight, control=control
     )
@@ -175,7 +176,7 @@ def _band(
     """Pointwise intervals around a curve per 1,000 people."""
     if middle is None or replicates is None:
         return None, None
-    margin = replicates.z * 1000 * gains.gain_samples.std(axis=0, ddof=1)
+    margin = replicates.z * 1000 * replicates.spread(gains.gain_samples)
     return middle - margin, middle + margin
 
 

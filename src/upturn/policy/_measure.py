@@ -12,9 +12,10 @@ from upturn._arrays import Floats, Ints
 from upturn._results import Table
 from upturn._target import Target
 from upturn.kernels.budget import bootstrap_path_gains, path_gains
-from upturn.kernels.resampling import rows_by_stratum
+from upturn.kernels.resampling import BOOTSTRAP, rows_by_stratum
 from upturn.metrics import Estimate
 from upturn.metrics._replicates import Replicates
+from upturn.metrics._strata import Strata
 from upturn.policy._gate import People
 from upturn.policy._path import Assignment, Path
 
@@ -46,7 +47,18 @@ def measure(path: Path, stops: Ints, target: Target, y: Floats, replicates: Repl
     path_gains(*columns, gains, effects)
     count = 0 if replicates is None else replicates.n
     gain_samples, effect_samples = np.empty((count, len(stops))), np.empty((count, target.n_arms))
-    if replicates is not None:
+    if replicates is not None and replicates.clusters is not None:
+        strata = Strata.of_arms(target, replicates.clusters)
+        strata.warn_if_few()
+
+        def clusters(numbers: range) -> None:
+            """A row weighs as much more as its cluster was drawn."""
+            counts, _ = strata.draw(BOOTSTRAP, replicates.seed, numbers)
+            for j, r in enumerate(numbers):
+                path_gains(*columns[:-1], target.weights * counts[strata.unit, j], gain_samples[r], effect_samples[r])
+
+        replicates.map(clusters)
+    elif replicates is not None:
         draws, seed = rows_by_stratum(target.arm, target.n_arms + 1, target.weight), replicates.seed
 
         def block(numbers: range) -> None:

@@ -181,6 +181,7 @@ def target(
     sample_weight: Any = None,
     control: Label | None = None,
     arms: Sequence[Label] | None = None,
+    groups: Any = None,
     interval: float | None = 0.95,
     n_bootstrap: int = 200,
     random_state: Any = 0,
@@ -222,6 +223,9 @@ def target(
     control, arms : label, list of labels, optional
         Labels of control and of the columns of ``score``, where there is no experiment to take them from. With one, the
         columns are its arms in sorted order, and other ``arms`` are an error.
+    groups : array of shape (n,), optional
+        The cluster of everybody in the experiment, such as a household or a shop: replicates are drawn of whole clusters, as in
+        :func:`upturn.metrics.auuc`. The plan itself treats people.
     interval : float or None
         Confidence level of the intervals; None measures without them.
     n_bootstrap : int
@@ -250,7 +254,7 @@ def target(
     (['call', 'mail', 'control'], 2.5, 0.5)
     """
     seed = make_seed(random_state)
-    replicates = Replicates.read(interval, n_bootstrap, seed, n_jobs)
+    replicates = Replicates.read(interval, n_bootstrap, seed, n_jobs, groups)
     people, experiment = read_plan(
         score, cost=cost, value=value, y=y, treatment=treatment, sample_weight=sample_weight, control=control, arms=arms
     )
