@@ -7,9 +7,9 @@ from naive.clusters import replicate_rows
 from upturn._target import read_measured
 from upturn.metrics import (
     SmallSampleWarning,
+    autoc,
     auu,
     auuc,
-    autoc,
     calibration_table,
     compare,
     evaluate,
