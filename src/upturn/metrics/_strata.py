@@ -135,7 +135,7 @@ class Strata:
         unit[counted] = place[mine]
         cells, shape = place[mine] * len(names) + arm, (int(starts[-1]), len(names))
         weights, values = (np.bincount(cells, c, minlength=shape[0] * shape[1]) for c in (w, w * y[counted]))
-        sums = np.stack((weights, values), axis=-1).reshape(*shape, 2)
+        sums = np.asarray(np.stack((weights, values), axis=-1), dtype=np.float64).reshape(*shape, 2)
         unit_weight, unit_sum = np.moveaxis(sums.sum(axis=1), -1, 0)
         unit_y = np.divide(unit_sum, unit_weight, out=np.zeros(shape[0]), where=unit_weight > 0)
         weight_of_units = np.ascontiguousarray(unit_weight)
