@@ -5,6 +5,7 @@ from __future__ import annotations
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from upturn.boosting import UpliftBagging, UpliftBoosting
+from upturn.ensemble import UpliftStacking
 from upturn.features import FilterSelector, UMODLDiscretizer, UMODLSelector
 from upturn.meta import (
     ClassTransformation,
@@ -45,6 +46,9 @@ ESTIMATORS = {
     "OneVsControl": lambda: OneVsControl(),
     "OneVsControl over a machine": lambda: OneVsControl(TwoCostSVM(tol=1e-12)),
     "TreatedOnly": lambda: TreatedOnly(Ridge()),
+    "UpliftStacking": lambda: UpliftStacking(
+        {"linear": XLearner(Ridge()), "tree": UpliftTree()}, estimator=Ridge(), cv=2, random_state=0
+    ),
     "UpliftCalibrator": lambda: UpliftCalibrator(ClassTransformation(), cv=2, random_state=0),
 }
 
@@ -65,6 +69,7 @@ DRAWS_ROWS = {
     "DRLearner",
     "RLearner",
     "UpliftCalibrator",
+    "UpliftStacking",
     # the propensity is chosen by folds
     "ClassTransformation",
     "ClassTransformation over a classifier",

@@ -24,6 +24,7 @@ LEVELS: list[set[str]] = [
     {"svm", "trees", "features", "datasets"},
     {"_nuisance"},
     {"boosting", "meta", "policy", "model_selection", "_check", "_power", "_subgroups"},
+    {"ensemble"},
     {"plot", "_compile"},
     {"cli"},
     {"__main__"},

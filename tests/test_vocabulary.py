@@ -11,7 +11,19 @@ import upturn
 from estimators import ESTIMATORS, TRANSFORMERS
 from upturn.persist import REGISTRY
 
-ROOMS = ("boosting", "datasets", "features", "meta", "metrics", "model_selection", "plot", "policy", "svm", "trees")
+ROOMS = (
+    "boosting",
+    "datasets",
+    "ensemble",
+    "features",
+    "meta",
+    "metrics",
+    "model_selection",
+    "plot",
+    "policy",
+    "svm",
+    "trees",
+)
 
 # A word that is not used, and the one that is.
 REPLACED = {
@@ -35,6 +47,7 @@ REPLACED = {
 }
 # Where such a word is right after all: (owner, word).
 RIGHT = {
+    ("UpliftStacking", "estimators"),  # those inside a model, as scikit-learn has it
     ("parts", "model"),  # functions that look at a fitted model
     ("sign_shares", "model"),
     ("tree", "model"),

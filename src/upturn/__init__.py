@@ -26,6 +26,7 @@ _ROOMS = (
     "base",
     "boosting",
     "datasets",
+    "ensemble",
     "features",
     "meta",
     "metrics",

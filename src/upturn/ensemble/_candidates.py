@@ -1,0 +1,79 @@
+"""The models that take part in a stack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import Ridge
+
+from upturn._experiment import Experiment
+from upturn.base import UpliftEstimator
+from upturn.meta import DRLearner, OneVsControl, SLearner, TLearner, XLearner
+from upturn.policy import UpliftCalibrator
+from upturn.svm import UpliftSVM
+from upturn.trees import UpliftForest
+
+_INSIDE_FOLDS = 3  # folds by which scores without a unit are turned into effects
+
+
+def default_candidates() -> dict[str, UpliftEstimator]:
+    """One or two of every family, as different from each other as can be."""
+    return {
+        "forest": UpliftForest(),
+        "centred forest": UpliftForest(center=True),
+        "S-learner": SLearner(),
+        "T-learner": TLearner(),
+        "X-learner": XLearner(),
+        "DR-learner": DRLearner(),
+        "linear X-learner": XLearner(Ridge()),
+        "uplift machine": UpliftSVM(),
+    }
+
+
+def read_candidates(estimators: Any, data: Experiment) -> dict[str, UpliftEstimator]:
+    """The candidates by name, each able to learn from this experiment and to predict effects in units of its outcome.
+
+    Without any given, those of the default that the outcome allows.
+    """
+    binary = bool(np.isin(data.y, (0.0, 1.0)).all())
+    if estimators is None:
+        chosen = default_candidates()
+        return {name: _ready(model, data) for name, model in chosen.items() if binary or model._outcome == "any"}
+    named = dict(_pairs(estimators))
+    for name, model in named.items():
+        if model._outcome == "binary" and not binary:
+            raise ValueError(
+                f"{name!r} needs an outcome of 0 and 1, and y holds other numbers: code the two classes as 0 and 1, or leave it out of estimators"
+            )
+    return {name: _ready(model, data) for name, model in named.items()}
+
+
+def _pairs(estimators: Any) -> list[tuple[str, UpliftEstimator]]:
+    """Name and model of each: from a mapping, or from a list of pairs as scikit-learn has it."""
+    pairs = list(estimators.items()) if isinstance(estimators, Mapping) else estimators
+    if not isinstance(pairs, list | tuple) or not pairs or not all(_is_pair(pair) for pair in pairs):
+        raise ValueError(
+            "estimators: expected names and uplift models, as in {'forest': UpliftForest(), 'x': XLearner()}, or a list of such pairs"
+        )
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        raise ValueError(f"estimators: two of the names {names} are the same; give every model a name of its own")
+    return [(name, model) for name, model in pairs]
+
+
+def _is_pair(pair: Any) -> bool:
+    return (
+        isinstance(pair, list | tuple)
+        and len(pair) == 2
+        and isinstance(pair[0], str)
+        and isinstance(pair[1], UpliftEstimator)
+    )
+
+
+def _ready(model: UpliftEstimator, data: Experiment) -> UpliftEstimator:
+    """The model, its scores calibrated to effects if they are none, and one per arm if it knows one only."""
+    if not model._score_is_effect:
+        model = UpliftCalibrator(model, cv=_INSIDE_FOLDS)
+    return model if model._multi_arm or data.n_arms == 1 else OneVsControl(model)

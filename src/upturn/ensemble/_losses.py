@@ -1,0 +1,104 @@
+r"""Losses of predicted effects on rows they were not learnt from, as a weighted regression of a response on a slope.
+
+=======  =====================================  ==================  =========
+loss     response r                             slope s             rows
+=======  =====================================  ==================  =========
+``r``    Y − m(X)                               T − e(X)            the arm's and control's
+``dr``   doubly robust effect ψ                 1                   all
+=======  =====================================  ==================  =========
+
+The loss of effects τ is the mean of (r − b − s τ)², with an intercept b for the R-loss. Nuisance models are cross-fitted
+once, on the folds of the candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from upturn._arrays import Floats, Indices, Ints
+from upturn._experiment import Experiment
+from upturn._nuisance import crossfit_responses
+from upturn.metrics._robust import robust_effects
+
+Loss = Literal["r", "dr"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The regression of one arm: rows of the experiment, and for each a response, a slope, a weight and a fold."""
+
+    rows: Indices
+    response: Floats
+    slope: Floats
+    weight: Floats
+    fold: Ints
+    intercept: bool  # whether b is fitted beside the average effect
+
+    @property
+    def n_free(self) -> int:
+        """Columns that are always fitted."""
+        return 2 if self.intercept else 1
+
+    def grams(self, effects: Floats, n_folds: int) -> Floats:
+        """Gram matrices, one a fold, of the free columns, candidates' effects and response."""
+        columns = [*self._free(), *(self.slope * effects[self.rows].T), self.response]
+        table = np.sqrt(self.weight)[:, None] * np.column_stack(columns)
+        return np.array([table[mine].T @ table[mine] for mine in (self.fold == f for f in range(n_folds))])
+
+    def _free(self) -> list[Floats]:
+        return [np.ones(len(self.rows)), self.slope] if self.intercept else [self.slope]
+
+    def losses(self, coefficients: list[Floats], effects: Floats) -> Floats:
+        """Squared residuals of the rows, those of a fold by its own coefficients of the free columns and candidates."""
+        columns = np.column_stack([*self._free(), *(self.slope * effects[self.rows].T)])
+        fitted = np.einsum("ij,ij->i", columns, np.array(coefficients)[self.fold])
+        return np.asarray((self.response - fitted) ** 2)
+
+    def losses_as_predicted(self, effect: Floats, n_folds: int) -> Floats:
+        """Squared residuals of effects taken as they are; only the intercept is fitted, on the other folds."""
+        left = self.response - self.slope * effect[self.rows]
+        if self.intercept:
+            weight = np.bincount(self.fold, self.weight, n_folds)
+            total = np.bincount(self.fold, self.weight * left, n_folds)
+            left = left - ((total.sum() - total) / (weight.sum() - weight))[self.fold]
+        return np.asarray(left**2)
+
+
+def make_problems(
+    loss: Loss,
+    estimator: Any,
+    data: Experiment,
+    chance: Floats,
+    folds: list[tuple[Indices, Indices]],
+    seed: np.uint64,
+    n_jobs: int | None,
+) -> list[Problem]:
+    """The regressions of all arms; ``chance`` are cross-fitted propensities, control first."""
+    fold = np.empty(len(data), np.int64)
+    for f, (_, test) in enumerate(folds):
+        fold[test] = f
+    make: Callable[..., list[Problem]] = _r_problems if loss == "r" else _dr_problems
+    return make(estimator, data, chance, folds, fold, seed, n_jobs)
+
+
+def _r_problems(estimator, data, chance, folds, fold, seed, n_jobs):  # type: ignore[no-untyped-def]
+    pairs = [(0, k) for k in range(1, data.n_arms + 1)]
+    means = crossfit_responses(estimator, data, pairs, folds, seed, n_jobs)
+    problems = []
+    for k in range(data.n_arms):
+        rows = data.target.pair(k + 1)
+        among_pair = chance[rows, k + 1] / (chance[rows, k + 1] + chance[rows, 0])
+        slope = (data.arm[rows] == k + 1) - among_pair
+        problems.append(Problem(rows, data.y[rows] - means[rows, k], slope, data.weights[rows], fold[rows], True))
+    return problems
+
+
+def _dr_problems(estimator, data, chance, folds, fold, seed, n_jobs):  # type: ignore[no-untyped-def]
+    arms = [(code,) for code in range(data.n_arms + 1)]
+    psi = robust_effects(data.y, data.arm, crossfit_responses(estimator, data, arms, folds, seed, n_jobs), chance)
+    rows, ones = np.arange(len(data)), np.ones(len(data))
+    return [Problem(rows, psi[:, k], ones, data.weights, fold, False) for k in range(data.n_arms)]

@@ -1,0 +1,395 @@
+"""Stacking: the weights of several models that predict the effects of unseen rows best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from upturn._arrays import Floats, Indices
+from upturn._columns import warn_user
+from upturn._experiment import Experiment
+from upturn._nuisance import (
+    CLIP,
+    Choice,
+    PropensitySpec,
+    clip_propensity,
+    crossfit_propensity,
+    make_folds,
+    rows_that_count,
+    seed_of,
+)
+from upturn._parallel import run_parallel
+from upturn._parameters import ELSEWHERE, JOBS, LABEL, SEED, VERBOSE, Rule, check_parameters, number, one_of
+from upturn._results import Table
+from upturn._seeds import make_seed
+from upturn._table import Schema
+from upturn._target import Label
+from upturn.base import UpliftEstimator, finite_importances
+from upturn.boosting._base import seeded
+from upturn.ensemble._candidates import read_candidates
+from upturn.ensemble._losses import Loss, Problem, make_problems
+from upturn.ensemble._weights import choose_ridge, fit_weights, fit_without_each
+from upturn.meta._base import WithPropensity
+
+_AVERAGE, _STACK = "average effect", "stack"  # the rows of ``losses_`` beside the candidates
+_FOLDS, _NUISANCE, _MEMBERS = 1, 2, 3  # what seeds are for
+
+
+class UpliftStacking(WithPropensity):
+    r"""Several uplift models combined by how well they predict the effects of rows they have not seen.
+
+    Every candidate predicts the rows of each fold from the others. Of these predictions τ_j,
+
+    .. math::
+
+        \tau(x) = c + \sum_j a_j\,(\tau_j(x) - \bar\tau_j), \qquad a_j \ge 0, \quad \sum_j a_j \le 1,
+
+    with a and c those that minimise a loss whose minimum is the true effect: the R-loss
+
+    .. math:: \sum_i w_i \bigl(Y_i - m(X_i) - b - \tau(X_i)\,(T_i - e(X_i))\bigr)^2,
+
+    or the squared distance to doubly robust effects, both with cross-fitted nuisance models and with a ridge that the folds
+    choose. What the weights leave of 1 goes to the average effect c, so that a stack of models that have found nothing predicts
+    just that. Every arm has weights of its own. Candidates without any weight are not kept; the others are fitted once more, to
+    all rows. Scores that are no effects (machines, boosting) are calibrated inside the folds.
+
+    Parameters
+    ----------
+    estimators : mapping from name to uplift model, or list of (name, model), optional
+        The candidates. By default a forest, a centred forest, S-, T-, X- and DR-learner over gradient boosting, a linear
+        X-learner and, where outcomes are 0 and 1, the uplift machine.
+    loss : {"r", "dr"}
+        What is minimised: the R-loss, or the doubly robust one, which has more noise and stands a wrong model of either
+        outcome or propensity.
+    estimator : classifier or regressor, optional
+        The model of outcomes inside the loss; by default gradient boosting.
+    propensity : "auto", "shares", "logistic", "boosting", classifier, number(s) or column name(s)
+        Probability of the arms inside the loss, as in :class:`upturn.meta.RLearner`; candidates have their own.
+    clip : float
+        Propensities are kept at least this far from 0 and 1, with a warning that says for how many rows.
+    ridge : float or "auto"
+        How strongly weights are shrunk towards 0, relative to the variance of a candidate's predictions; "auto" takes what does best on
+        folds that the weights were not learnt from.
+    cv : int, splitter or list of splits
+        Folds.
+    n_jobs : int, optional
+        Threads to fit models in; the result does not depend on it.
+    random_state : int, RandomState, Generator or None
+        Seed of the folds and of every model inside.
+    verbose : int
+        1 shows a progress bar.
+    control : label, optional
+        Which label is control, when its name does not tell.
+
+    Attributes
+    ----------
+    weights_ : Table
+        Weight of every candidate, for each arm.
+    losses_ : Table
+        For each arm the cross-validated loss of the candidates, of the stack and of the average effect alone; ``gain`` is how much less it is
+        than that of the average effect, ``se`` the standard error of that difference.
+    average_effects_ : array of shape (K,)
+        The intercepts c.
+    ridge_ : array of shape (K,)
+        How strongly the weights of every arm were shrunk.
+    estimators_ : dict from name to model
+        The candidates that have weight, fitted to all rows.
+    oof_ : dict from name to array of shape (n,) or (n, K)
+        Effects of every training row by models that have not seen it, NaN for rows of weight 0; not part of a saved model.
+    feature_importances_ : array of shape (p,)
+        Those of the members, each divided by its sum, averaged by their weights.
+    propensity_kind_, propensity_auc_, propensity_pvalue_
+        Which propensities were used and what "auto" saw, as in :class:`upturn.meta.RLearner`.
+    control_, arms_ : label, list of labels
+
+    References
+    ----------
+    Nie, Wager, "Quasi-oracle estimation of heterogeneous treatment effects", 2021 (stacking by the R-loss). Han, Wu, "Ensemble
+    method for estimating individualized treatment effects", 2022 (by the doubly robust one).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> from upturn.ensemble import UpliftStacking
+    >>> from upturn.meta import TLearner
+    >>> from upturn.trees import UpliftForest
+    >>> rng = np.random.default_rng(0)
+    >>> X, treatment = rng.normal(size=(2000, 3)), rng.integers(0, 2, 2000)
+    >>> y = X[:, 1] + treatment * X[:, 0] + rng.normal(size=2000)
+    >>> candidates = {"forest": UpliftForest(n_estimators=20), "linear": TLearner(Ridge())}
+    >>> model = UpliftStacking(candidates, estimator=Ridge(), propensity="shares", random_state=0).fit(X, y, treatment)
+    >>> weights = dict(zip(model.weights_["model"], model.weights_["weight"]))
+    >>> weights["linear"] > 0.9 > weights["forest"]
+    np.True_
+    >>> model.recommend([[2.0, 0.0, 0.0], [-2.0, 0.0, 0.0]])
+    array([1, 0])
+    """
+
+    _parameters: ClassVar[Mapping[str, Rule]] = {
+        "estimators": ELSEWHERE,
+        "loss": one_of("r", "dr"),
+        "estimator": ELSEWHERE,
+        "propensity": ELSEWHERE,
+        "clip": CLIP,
+        "ridge": number(least=0) | one_of("auto"),
+        "cv": ELSEWHERE,
+        "n_jobs": JOBS,
+        "random_state": SEED,
+        "verbose": VERBOSE,
+        "control": LABEL,
+    }
+
+    estimators_: dict[str, UpliftEstimator]
+    average_effects_: Floats
+    ridge_: Floats
+    oof_: dict[str, Floats]
+
+    def __init__(
+        self,
+        estimators: Any = None,
+        *,
+        cv: Any = 5,
+        loss: Loss = "r",
+        estimator: Any = None,
+        propensity: PropensitySpec = "auto",
+        clip: float = 0.01,
+        ridge: float | str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        control: Label | None = None,
+    ) -> None:
+        self.estimators = estimators
+        self.cv = cv
+        self.loss = loss
+        self.estimator = estimator
+        self.propensity = propensity
+        self.clip = clip
+        self.ridge = ridge
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.control = control
+
+    # ------------------------------------------------------------------------------------------ learning
+
+    def _fit_chosen(self, data: Experiment, choice: Choice) -> None:
+        self._keep_choice(choice)
+        seed, n_given, counted = make_seed(self.random_state), len(data), np.arange(len(data))
+        if (kept := rows_that_count(data, self.cv)) is not data:
+            data, counted = kept, np.flatnonzero(data.weights > 0)
+        candidates = read_candidates(self.estimators, data)
+        for model in candidates.values():
+            check_parameters(model)
+        folds = make_folds(data, self.cv, np.uint64(seed_of(seed, _FOLDS)))
+        if len(folds) < 2:
+            raise ValueError(
+                "cv holds one fold: weights are learnt on some folds and judged on another, so give it two or more"
+            )
+        effects = self._predict_unseen(candidates, data, folds, seed)
+        chance = clip_propensity(crossfit_propensity(choice, data, folds, self.n_jobs), self.clip, type(self).__name__)
+        own = np.uint64(seed_of(seed, _NUISANCE))
+        problems = make_problems(self.loss, self.estimator, data, chance, folds, own, self.n_jobs)
+        self._weigh(problems, effects, list(candidates), len(folds))
+        used = [j for j in range(len(candidates)) if self._weights[j].any()]
+        fitted = self._fit_all([list(candidates.values())[j] for j in used], data, seed, used)
+        self.estimators_ = {self._names[j]: model for j, model in zip(used, fitted, strict=True)}
+        self._keep_unseen(effects, counted, n_given)
+        if not used:
+            warn_user(
+                "no model inside predicts the effects of unseen rows better than one effect for everybody, so everybody is predicted "
+                "the average effect: more rows, other features or other models (estimators=) may show more",
+                UserWarning,
+            )
+
+    def _predict_unseen(
+        self,
+        candidates: dict[str, UpliftEstimator],
+        data: Experiment,
+        folds: list[tuple[Indices, Indices]],
+        seed: np.uint64,
+    ) -> Floats:
+        """Effects of every row by candidates fitted without its fold: an array of shape (candidates, n, K)."""
+        models = list(candidates.values())
+        effects = np.empty((len(models), len(data), data.n_arms))
+
+        def one(job: tuple[int, int]) -> None:
+            fold, j = job
+            train, test = folds[fold]
+            model = seeded(clone(models[j]), np.uint64(seed_of(seed, _MEMBERS, j)), 1 + fold)
+            model._fit(data.take(train))
+            effects[j, test] = model._predict(data.X[test])
+
+        jobs = [(fold, j) for fold in range(len(folds)) for j in range(len(models))]
+        run_parallel(one, jobs, n_jobs=self.n_jobs, verbose=self.verbose, description="folds")
+        for j, name in enumerate(candidates):
+            if not np.isfinite(effects[j]).all():
+                raise ValueError(
+                    f"{name!r} predicts effects that are not finite numbers: look at the model inside, or leave it out"
+                )
+        return effects
+
+    def _fit_all(
+        self, models: list[UpliftEstimator], data: Experiment, seed: np.uint64, which: list[int]
+    ) -> list[UpliftEstimator]:
+        """The models fitted to all rows."""
+
+        def one(place: int) -> UpliftEstimator:
+            model = seeded(clone(models[place]), np.uint64(seed_of(seed, _MEMBERS, which[place])), 0)
+            model._fit(data)
+            return model
+
+        return run_parallel(one, range(len(models)), n_jobs=self.n_jobs, verbose=self.verbose, description="models")
+
+    def _weigh(self, problems: list[Problem], effects: Floats, names: list[str], n_folds: int) -> None:
+        """Weights, intercepts and losses of every arm."""
+        n_arms, n = len(problems), len(names)
+        self._names, self._means = names, np.empty((n, n_arms))
+        self._weights, self.average_effects_, self.ridge_ = np.empty((n, n_arms)), np.empty(n_arms), np.empty(n_arms)
+        self._losses = np.empty((n_arms, 2 + n, 3))
+        for k, problem in enumerate(problems):
+            predicted = np.ascontiguousarray(effects[:, :, k].T)
+            self._means[:, k] = problem.weight @ predicted[problem.rows] / problem.weight.sum()
+            centred, n_free = predicted - self._means[:, k], problem.n_free
+            grams = problem.grams(centred, n_folds)
+            ridge = choose_ridge(grams, n_free) if self.ridge == "auto" else float(self.ridge)
+            coefficients = fit_weights(grams.sum(axis=0), n_free, ridge)
+            self.average_effects_[k], self.ridge_[k] = coefficients[n_free - 1], ridge
+            self._weights[:, k] = coefficients[n_free:]
+            losses = [problem.losses(fit_without_each(grams, n_free, shrunk), centred) for shrunk in (np.inf, ridge)]
+            losses += [problem.losses_as_predicted(predicted[:, j], n_folds) for j in range(n)]
+            for at, loss in enumerate(losses):
+                gain, se = _mean_and_error(losses[0] - loss, problem.weight)
+                self._losses[k, at] = np.average(loss, weights=problem.weight), gain, se
+
+    def _keep_unseen(self, effects: Floats, counted: Indices, n: int) -> None:
+        self.oof_ = {}
+        for j, name in enumerate(self._names):
+            all_rows = np.full((n, effects.shape[2]), np.nan)
+            all_rows[counted] = effects[j]
+            self.oof_[name] = all_rows[:, 0] if effects.shape[2] == 1 else all_rows
+
+    # ------------------------------------------------------------------------------------------ using
+
+    def _predict(self, X: Floats) -> Floats:
+        total = np.tile(self.average_effects_, (len(X), 1))
+        for name, model in self.estimators_.items():
+            j = self._names.index(name)
+            total += self._weights[j] * (model._predict(X) - self._means[j])
+        return total
+
+    @property
+    def _predict_response(self) -> Any:
+        """Responses, if every member has them: control's by the members' weights, and the effects on top."""
+        members = getattr(self, "estimators_", {})
+        if not members or not all(hasattr(model, "_predict_response") for model in members.values()):
+            raise AttributeError("a member estimates effects, not responses")
+        return self._respond
+
+    def _respond(self, X: Floats) -> Floats:
+        control, whole = np.zeros(len(X)), self._weights.sum()
+        for name, model in self.estimators_.items():
+            share = self._weights[self._names.index(name)].sum() / whole
+            control += share * model._predict_response(X)[:, 0]
+        return np.column_stack([control, control[:, None] + self._predict(X)])
+
+    @property
+    def weights_(self) -> Table:
+        """Weights of the candidates, and of the average effect: what they leave of 1."""
+        check_is_fitted(self)
+        names = [_AVERAGE, *self._names]
+        return self._table(names, {"weight": np.vstack([1.0 - self._weights.sum(axis=0), self._weights]).T})
+
+    @property
+    def losses_(self) -> Table:
+        """Cross-validated losses of the average effect, of the stack and of the candidates as they predict."""
+        check_is_fitted(self)
+        columns = {name: self._losses[:, :, i] for i, name in enumerate(("loss", "gain", "se"))}
+        return self._table([_AVERAGE, _STACK, *self._names], columns)
+
+    def _table(self, names: list[str], columns: dict[str, Floats]) -> Table:
+        """A table of values of shape (arms, names); a column names the arms if there are several."""
+        table: dict[str, Any] = {"arm": np.repeat(self.arms_, len(names))} if len(self.arms_) > 1 else {}
+        table |= {
+            "model": np.tile(names, len(self.arms_)),
+            **{name: values.ravel() for name, values in columns.items()},
+        }
+        return Table(table, library=self._library)
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Importances of the members, each divided by its sum, averaged by their weights."""
+        check_is_fitted(self)
+        total, whole = np.zeros(self.n_features_in_), self._weights.sum()
+        members: dict[str, Any] = self.estimators_
+        for name, model in members.items():
+            own = model.feature_importances_
+            share = self._weights[self._names.index(name)].sum() / whole
+            total += share * own / (own.sum() or 1.0)
+        return finite_importances(total, self.n_features_in_)
+
+    def _remember(self, control: Label, arms: list[Label], schema: Schema) -> None:
+        super()._remember(control, arms, schema)
+        for model in getattr(self, "estimators_", {}).values():
+            model._remember(control, arms, schema)
+
+    # ------------------------------------------------------------------------------------------ the saved form
+
+    def _get_state(self) -> dict[str, Any]:
+        return {
+            "names": self._names,
+            "weights": self._weights,
+            "means": self._means,
+            "average_effects": self.average_effects_,
+            "ridge": self.ridge_,
+            "losses": self._losses,
+            "members": list(self.estimators_.values()),
+            "choice": self._choice_state(),
+        }
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        names, weights, members, n_arms = state["names"], state["weights"], state["members"], len(self.arms_)
+        named = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        if not named or not 0 < len(set(names)) == len(names):
+            raise ValueError("the names of the candidates are not well formed")
+        of_each = (len(names), n_arms)
+        shapes = {"weights": of_each, "means": of_each, "average_effects": (n_arms,), "ridge": (n_arms,)}
+        for what, shape in {**shapes, "losses": (n_arms, 2 + len(names), 3)}.items():
+            _check_numbers(state[what], shape, what)
+        if (weights < 0).any() or (weights.sum(axis=0) > 1 + 1e-9).any():
+            raise ValueError("the weights of the candidates are not between 0 and 1")
+        used = [name for name, row in zip(names, weights, strict=True) if row.any()]
+        if not isinstance(members, list) or len(members) != len(used):
+            raise ValueError(f"expected {len(used)} models inside UpliftStacking")
+        for model in members:
+            if (
+                not isinstance(model, UpliftEstimator)
+                or not model.__sklearn_is_fitted__()
+                or not model._score_is_effect
+            ):
+                raise ValueError("a member is not a fitted model of effects")
+            if (model.control_, model.arms_, model._schema) != (self.control_, self.arms_, self._schema):
+                raise ValueError("a member does not fit the stack")
+        self._set_choice(state["choice"])
+        self._names, self._weights, self._means, self._losses = names, weights, state["means"], state["losses"]
+        self.average_effects_, self.ridge_ = state["average_effects"], state["ridge"]
+        self.estimators_ = dict(zip(used, members, strict=True))
+
+
+def _mean_and_error(values: Floats, weight: Floats) -> tuple[float, float]:
+    total = weight.sum()
+    mean = float(weight @ values / total)
+    return mean, float(np.sqrt(weight**2 @ (values - mean) ** 2) / total)
+
+
+def _check_numbers(array: Any, shape: tuple[int, ...], what: str) -> None:
+    if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shape:
+        raise ValueError(f"{what}: expected numbers of shape {shape}")
+    good = array >= 0 if what == "ridge" else np.isfinite(array)  # an infinite ridge leaves the average effect
+    if not good.all():
+        raise ValueError(f"{what} holds numbers that cannot be")
