@@ -16,7 +16,7 @@ import warnings
 import numpy as np
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from upturn import boosting, features, meta, metrics, pack, policy, svm, trees
+from upturn import boosting, ensemble, features, meta, metrics, pack, policy, svm, trees
 
 OLD_NAMES = {"min_share": "alpha", "exponent": "alpha", "estimator": "model", "interval": "level"}
 
@@ -104,6 +104,12 @@ MODELS = {
     "treated only": (lambda: M.TreatedOnly(Ridge()), BINARY),
     "calibrated": (
         lambda: policy.UpliftCalibrator(T.UpliftForest(n_estimators=5, random_state=0), cv=3, random_state=0),
+        ANY,
+    ),
+    "stacking": (
+        lambda: ensemble.UpliftStacking(
+            {"forest": T.UpliftForest(5), "T": M.TLearner(Ridge())}, estimator=Ridge(), cv=3, random_state=0
+        ),
         ANY,
     ),
     "umodl": (lambda: features.UMODLDiscretizer(), UNWEIGHTED),

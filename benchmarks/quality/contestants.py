@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from upturn.boosting import UpliftBagging, UpliftBoosting
+from upturn.ensemble import UpliftStacking
 from upturn.meta import ClassTransformation, DRLearner, RLearner, SLearner, TLearner, XLearner
 from upturn.svm import DifferentialSVM, UpliftSVM
 from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
@@ -39,6 +40,8 @@ CONTESTANTS: dict[str, Callable[[int], Any]] = {
     "forest": _seeded(UpliftForest),
     "r": _seeded(RLearner),
     "s": _plain(SLearner),
+    "stacking": _seeded(UpliftStacking),
+    "stacking-dr": _seeded(UpliftStacking, loss="dr"),
     "svm": _plain(UpliftSVM),
     "t": _seeded(TLearner),
     "tree": _seeded(UpliftTree),

@@ -22,6 +22,7 @@ from estimators import ESTIMATORS, TRANSFORMERS
 from saved import zipped
 from upturn import persist
 from upturn.boosting import UpliftBagging, UpliftBoosting
+from upturn.ensemble import UpliftStacking
 from upturn.features import FilterSelector, UMODLDiscretizer, UMODLSelector
 from upturn.meta import ClassTransformation, DRLearner, RLearner, SLearner, TLearner, TreatedOnly, XLearner
 from upturn.policy import UpliftCalibrator
@@ -66,6 +67,9 @@ ARMS = {
     "X-learner of arms": lambda: XLearner(random_state=0),
     "bagging of arms": lambda: UpliftBagging(n_estimators=2, random_state=0),
     "discretizer of arms": lambda: UMODLDiscretizer(encode="effect"),
+    "stack of arms": lambda: UpliftStacking(
+        {"T": TLearner(Ridge()), "tree": UpliftTree(max_depth=2)}, estimator=Ridge(), cv=2, ridge=0.1, random_state=0
+    ),
     "calibrator of arms": lambda: UpliftCalibrator(TLearner(Ridge()), cv=2, random_state=0),
 }
 
