@@ -26,6 +26,7 @@ LEVELS: list[set[str]] = [
     {"boosting", "meta", "policy", "model_selection", "_check", "_power", "_subgroups"},
     {"ensemble"},
     {"plot", "_compile"},
+    {"_report"},
     {"cli"},
     {"__main__"},
 ]

@@ -16,6 +16,7 @@ _HOMES = {
     "compile": "upturn._compile",
     "factorial": "upturn._subgroups",
     "power": "upturn._power",
+    "report": "upturn._report",
     "subgroups": "upturn._subgroups",
     "pack": "upturn._target",
     "unpack": "upturn._target",

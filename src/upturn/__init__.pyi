@@ -14,6 +14,7 @@ from upturn import trees as trees
 from upturn._check import check as check
 from upturn._compile import compile as compile
 from upturn._power import power as power
+from upturn._report import report as report
 from upturn._subgroups import factorial as factorial
 from upturn._subgroups import subgroups as subgroups
 from upturn._target import pack as pack

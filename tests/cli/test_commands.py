@@ -324,3 +324,56 @@ def test_dates_that_are_kept_are_days(run, mail):
     people = mail.select("region", "spend_before", "member").hstack(days).reverse()
     model = load("dated.upturn")
     assert np.array_equal(pl.read_parquet("dated.parquet")["uplift"].to_numpy(), model.predict(people))
+
+
+def lines_in(page, label):
+    """What a page says makes it again."""
+    import html
+    import re
+
+    return html.unescape(re.search(rf'aria-label="{label}"><code>(.*?)</code>', page, re.DOTALL)[1])
+
+
+def test_report_is_one_page_that_says_how_to_make_it_again(run, shop, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    roles = ("--outcome", "visit", "--treatment", "segment", "--drop", "clicks,joined", "--roles", "report.toml")
+    flags = ("--models", "tree", "--cost", "2", "--value", "30", "--folds", "2", "-o", "page.html")
+    ran = run("report", "mail.csv", *roles, *SMALL, *flags, "--json")
+    assert ran.code == 0
+    assert ran.json["kind"] in ("recommend", "rule", "random")
+    assert ran.json["rows"] == 2000
+    page = (shop / "page.html").read_text(encoding="utf-8")
+    assert ran.json["answer"].split(":")[0] in page
+    line = lines_in(page, "Command")
+    assert line.startswith("upturn report mail.csv --outcome visit --treatment segment --control control")
+    import shlex
+
+    assert run(*shlex.split(line)[1:], "--roles", "report.toml").code == 0
+    assert (shop / "page.html").read_text(encoding="utf-8") == page
+    exec(lines_in(page, "Python").replace("page.html", "again.html"), {})
+    again = (shop / "again.html").read_text(encoding="utf-8")
+    assert ran.json["answer"].split(":")[0] in again
+
+
+def test_report_recommends_nothing_by_a_leak(run, shop):
+    roles = ("--outcome", "visit", "--treatment", "segment", "--drop", "joined", "--roles", "leak.toml")
+    ran = run("report", "mail.csv", *roles, "--model", "tree", "--folds", "2", "--models", "", "--json")
+    assert ran.code == 0
+    assert ran.json["kind"] == "unsound"
+    assert ran.json["answer"].startswith("No recommendation: clicks may have been measured after the treatment")
+    assert "Columns that may know too much" in (shop / "report.html").read_text(encoding="utf-8")
+
+
+def test_report_refuses_in_one_line(run, shop):
+    for flags, said in (
+        (("--audience", "boss"), "expected business or trial"),
+        (("--audience", "trial", "--cost", "2"), "no money"),
+        (("--cost", "prize"), "no feature of mail.csv"),
+        (("--models", "forrest"), "did you mean"),
+        (("-o", "nowhere/page.html"), "there is no folder"),
+    ):
+        ran = run("report", "mail.csv", *FLAGS, "--model", "tree", *flags)
+        assert ran.code == 2
+        assert said in ran.err
+        assert len(ran.err.strip().splitlines()[-1]) < 400
+        assert not list(shop.glob(".*.tmp*"))

@@ -15,18 +15,19 @@ from typing import Annotated, Any
 import typer
 
 import upturn
-from upturn.cli import _check, _compare, _datasets, _demo, _evaluate, _fit, _score, _select, _show, _target
+from upturn.cli import _check, _compare, _datasets, _demo, _evaluate, _fit, _report, _score, _select, _show, _target
 from upturn.cli._command import command
 from upturn.cli._say import NobodyReadsError, UserError, one_line
 
 _ABOUT = """Uplift modelling from a file: is the experiment sound, for whom did it work, whom to treat next.
 
-Start with `upturn check DATA --outcome … --treatment …`, or with `upturn demo`. The first run writes what the columns are to upturn.toml, and later ones need no flags."""
+Start with `upturn report DATA --outcome … --treatment …`, which does the whole job, or with `upturn demo`. The first run writes what the columns are to upturn.toml, and later ones need no flags."""
 
 _ROLES = "--outcome visit --treatment segment"
 # Function, an example that works, and whether it takes a table and the roles of its columns.
 _COMMANDS: dict[str, tuple[Any, str, bool]] = {
     "check": (_check.check, f"upturn check mail.csv {_ROLES}", True),
+    "report": (_report.report, f"upturn report mail.csv {_ROLES} --cost 1.2 --value 25 -o report.html", True),
     "fit": (_fit.fit, f"upturn fit mail.csv {_ROLES} --model forest --set max_depth=5 -o model.upturn", True),
     "compare": (_compare.compare, f"upturn compare mail.csv {_ROLES} --models forest,x,dr,svm --repeats 20", True),
     "evaluate": (_evaluate.evaluate, f"upturn evaluate model.upturn new.csv {_ROLES} --plots plots", True),

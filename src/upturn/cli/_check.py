@@ -32,8 +32,8 @@ def check(
     data = load(voice, session.roles, session.file, missing_outcomes=True)
     shares = None if expected is None else _shares(expected, data)
     report = examine(
-        data.X, data.y, data.treatment, sample_weight=data.weight, control=data.control, expected=shares, alpha=alpha,
-        random_state=session.seed,
+        data.X, data.y, data.treatment, sample_weight=data.weight, control=data.control, groups=data.group, expected=shares,
+        alpha=alpha, random_state=session.seed,
     )  # fmt: skip
     leaks = data.leaks()
     sound = report.ok and not leaks

@@ -30,6 +30,10 @@ STEPS = [
         "3,000 to spend; a call costs 4 and a coupon 1, and a purchase is worth 25.",
         "target forest.upturn new.csv --budget 3000 --cost call=4,coupon=1 --value 25 -o list.csv",
     ),
+    (
+        "All of it on one page, to open in a browser and to send on.",
+        "report campaign.csv --cost call=4,coupon=1 --value 25 --folds 3 -o report.html",
+    ),
 ]
 
 
@@ -37,7 +41,7 @@ def demo(
     session: Session,
     folder: Annotated[str, typer.Option("--folder", help="Folder to make and to work in.")] = "upturn-demo",
 ) -> int:
-    """Do the whole job on a simulated campaign, showing every command: check, fit, evaluate, and whom to treat."""
+    """Do the whole job on a simulated campaign, showing every command: check, fit, evaluate, whom to treat, and the report."""
     from upturn.cli._app import run
 
     place = Path(folder)
@@ -62,7 +66,8 @@ def demo(
                 return 2
     files = sorted(str(file) for file in place.rglob("*") if file.is_file())
     voice.result(
-        f"\nAll of it is in {folder}: {', '.join(sorted(p.name for p in place.iterdir()))}",
+        f"\nAll of it is in {folder}: {', '.join(sorted(p.name for p in place.iterdir()))}\n"
+        f"The report: {(place / 'report.html').resolve().as_uri()}",
         commands=commands,
         files=files,
     )

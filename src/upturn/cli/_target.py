@@ -50,7 +50,7 @@ def target(
     fitted = load_model(model, trust, 1)
     if fraction is None:
         fitted._refuse_without_zero()
-    prices, worth = _price(cost, fitted.arms_), _number(value)
+    prices, worth = read_price(cost, fitted.arms_), _number(value)
     columns = [name for name in (prices, worth) if isinstance(name, str)]
     found = measure(session, fitted, experiment=False, more=columns)
     plan = choose(
@@ -114,7 +114,7 @@ def _number(text: str | None) -> float | str | None:
         return text
 
 
-def _price(text: str | None, arms: list[Any]) -> Any:
+def read_price(text: str | None, arms: list[Any]) -> Any:
     """A cost: a number, a number for each arm, or the name of a column."""
     if text is None or "=" not in text:
         return _number(text)

@@ -1,0 +1,119 @@
+"""The numbers behind the charts and the slider, as JSON has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from upturn._report._answer import row_of
+from upturn._report._found import Found
+
+
+def stops_of(found: Found) -> dict[str, Any]:
+    """What every stop of the slider says, the plan's own among them; gains and profits per 1,000 people."""
+    curve, plan, money, target = found.measured.budgets, found.measured.plan, found.money, found.data.target
+    columns: dict[str, Any] = {
+        "share": curve.treated, "gain": curve.gain, "low": curve.low, "high": curve.high, "random": curve.random,
+    }  # fmt: skip
+    if found.measured.by_person:
+        columns["treated"] = curve.budget
+        columns["spent"] = curve.budget * float(money.cost or 0.0)
+        if plan.profit is not None:
+            paid = 1000 * float(money.cost or 0.0) * curve.treated
+            value = float(money.value)
+            columns |= {
+                "profit": value * curve.gain - paid,
+                "profit_low": value * columns["low"] - paid,
+                "profit_high": value * columns["high"] - paid,
+            }
+    else:
+        columns["treated"], columns["spent"] = curve.treated * len(target), curve.budget
+        if curve.profit is not None:
+            columns |= {"profit": curve.profit, "profit_low": curve.profit_low, "profit_high": curve.profit_high}
+    columns = {name: np.asarray(values, dtype=np.float64) for name, values in columns.items()}
+    if not found.measured.by_person:
+        most = plan.cost if money.budget is None and money.fraction is None else np.inf
+        keep = columns["spent"] <= most * (1 + 1e-12)
+        columns = {name: values[keep] for name, values in columns.items()}
+    return _with_plan(columns, found)
+
+
+def _with_plan(columns: dict[str, Any], found: Found) -> dict[str, Any]:
+    """The stops and, in its place among them, the plan."""
+    plan: Any = found.measured.plan
+    row = row_of(found.measured, "as many at random")
+    random = next(float(row[name]) for name in row if name.endswith("gain per 1,000"))
+    own = {
+        "share": float(row_of(found.measured, "this plan")["treated"]),
+        "treated": plan.n_treated,
+        "spent": plan.cost,
+        "gain": float(plan.per_1000), "low": plan.per_1000.low, "high": plan.per_1000.high,
+        "random": random,
+    }  # fmt: skip
+    if "profit" in columns:
+        profit = plan.profit_per_1000
+        own |= {"profit": float(profit), "profit_low": profit.low, "profit_high": profit.high}
+    key = "treated" if found.measured.by_person else "spent"
+    at = int(np.searchsorted(columns[key], own[key]))
+    there = at < len(columns[key]) and abs(columns[key][at] - own[key]) <= 1e-9 * max(1.0, abs(own[key]))
+    if not there:
+        columns = {name: np.insert(values, at, own[name]) for name, values in columns.items()}
+    return {**columns, "plan": at}
+
+
+def numbers_of(found: Found) -> dict[str, Any]:
+    """What the charts and the slider read."""
+    measured, words = found.measured, found.words
+    curves: dict[str, Any] = {
+        kind: {str(arm): {name: _lines(curve) for name, curve in models.items()} for arm, models in arms.items()}
+        for kind, arms in measured.curves.items()
+    }
+    x = np.linspace(0, 1, 101)
+    all_arms = {}
+    for name, gain in measured.gains.items():
+        sides = {key: np.interp(x, gain.treated, getattr(gain, key)) for key in ("gain", "low", "high", "random")}
+        all_arms[name] = {
+            "y": _short(sides["gain"]),
+            "low": _short(sides["low"]),
+            "high": _short(sides["high"]),
+            "random": _short(sides["random"]),
+        }
+    curves["gain"] = {"": all_arms}
+    bins = measured.bins
+    binned = {}
+    for arm in found.data.target.arms:
+        mine = bins["arm"] == arm
+        binned[str(arm)] = {key: _short(1000 * bins[key][mine]) for key in ("predicted", "observed", "low", "high")}
+    stops = stops_of(found)
+    budget = {
+        "n": measured.plan.n,
+        "mode": "people" if measured.by_person else "money",
+        "cost": None if not measured.by_person or found.money.cost is None else float(found.money.cost),
+        "value": float(found.money.value) if found.money.value is not None and found.money.one_value else None,
+        **{name: values if name == "plan" else values.tolist() for name, values in stops.items()},
+    }
+    return {
+        "people": words.people,
+        "outcome": words.outcome,
+        "main": measured.main,
+        "models": list(measured.areas),
+        "arms": [str(arm) for arm in found.data.target.arms],
+        "curves": curves,
+        "bins": binned,
+        "budget": budget if found.answer.kind != "random" else None,
+    }
+
+
+def _lines(curve: Any) -> dict[str, Any]:
+    ends = curve.random if curve.random is not None else (curve.y[0], curve.y[-1])
+    random = np.linspace(float(ends[0]), float(ends[1]), len(curve.x))
+    return {
+        key: _short(1000 * np.asarray(values))
+        for key, values in (("y", curve.y), ("low", curve.low), ("high", curve.high), ("random", random))
+    }
+
+
+def _short(values: Any) -> list[float | None]:
+    """Six digits are more than a chart shows; what is not a number is none."""
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in np.asarray(values, dtype=np.float64)]

@@ -1,0 +1,34 @@
+"""Everything a page is made of, as it was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from upturn._check import CheckReport
+from upturn._report._answer import Answer, Words
+from upturn._report._held_out import Experiment, HeldOut
+from upturn._report._measure import Measured, Money, Options
+from upturn._report._people import People
+
+
+@dataclass(frozen=True)
+class Found:
+    """Everything a page is made of."""
+
+    check: CheckReport
+    data: Experiment
+    held: HeldOut
+    measured: Measured
+    people: People
+    answer: Answer
+    money: Money
+    options: Options
+    words: Words
+    source: dict[str, Any]
+    lost: int  # rows without an outcome, which only the check has seen
+
+
+def table(head: list[str], rows: list[list[Any]], right: int | None = None) -> dict[str, Any]:
+    """A table; columns from ``right`` on are numbers."""
+    return {"head": head, "rows": rows, "right": len(head) if right is None else right}

@@ -1,0 +1,123 @@
+"""Scores of every row by models that have not seen it: folds, clones, and what each thinks matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from upturn._arrays import Floats, Indices
+from upturn._splitters import UpliftGroupKFold, UpliftKFold, take_rows
+from upturn._target import Target, decode
+from upturn.meta import OneVsControl, TLearner
+from upturn.policy import UpliftCalibrator
+from upturn.trees import UpliftForest, UpliftTree
+
+ONE_RULE = "one rule"  # the name of the baseline that every model must beat
+_NO_EFFECTS = ("upturn.svm", "upturn.boosting")  # rooms whose scores rank people, but are no effects
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment behind the gates, with the user's own table."""
+
+    X: Any
+    target: Target
+    groups: Any = None
+
+    @property
+    def labels(self) -> Any:
+        """Everybody's arm, by its label."""
+        return decode(self.target.labels, self.target.arm)
+
+    def take(self, rows: Indices) -> Experiment:
+        """Some of the rows."""
+        groups = None if self.groups is None else self.groups[rows]
+        return Experiment(take_rows(self.X, rows), self.target.take(rows), groups)
+
+    def fit(self, model: Any) -> Any:
+        """A model, fitted to all of it."""
+        weight = {} if self.target.weight is None else {"sample_weight": self.target.weight}
+        return model.fit(self.X, self.target.y, self.labels, **weight)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Every row's scores, (n, K) by model, and the mean importance of every feature where a model tells."""
+
+    scores: dict[str, Floats]
+    importances: dict[str, Floats | None]
+    models: dict[str, Any]
+    folds: int
+
+
+def default_models(estimator: Any, seed: int, n_jobs: int | None) -> tuple[str, dict[str, Any]]:
+    """The model the page is about, a forest unless another is given, and one it is compared with, by name."""
+    forest, two = UpliftForest(random_state=seed, n_jobs=n_jobs), TLearner(random_state=seed, n_jobs=n_jobs)
+    main = forest if estimator is None else estimator
+    if isinstance(main, TLearner):
+        return "two models", {"two models": main, "forest": forest}
+    name = "forest" if isinstance(main, UpliftForest) else type(main).__name__
+    return name, {name: main, "two models": two}
+
+
+def one_rule(seed: int, n_jobs: int | None) -> UpliftTree:
+    """The best single split: what a model must beat to be worth its trouble."""
+    return UpliftTree(max_depth=1, random_state=seed, n_jobs=n_jobs)
+
+
+def prepare(model: Any, target: Target, seed: int) -> Any:
+    """A clone that takes this experiment's arms and predicts effects; one per arm, or calibrated, where it does neither."""
+    made = clone(model)
+    if getattr(made, "control", 0) is None:
+        made.set_params(control=target.control)
+    if target.n_arms > 1 and not getattr(made, "_multi_arm", True):
+        made = OneVsControl(made, control=target.control)
+    if not _gives_effects(made):
+        made = UpliftCalibrator(made, random_state=seed, control=target.control)
+    return made
+
+
+def _gives_effects(model: Any) -> bool:
+    """Whether 0 and the size of a score mean something, so that those of several folds are on one scale."""
+    if isinstance(model, OneVsControl):
+        return model.estimator is None or _gives_effects(model.estimator)
+    return bool(getattr(model, "_score_has_zero", True)) and not type(model).__module__.startswith(_NO_EFFECTS)
+
+
+def split(data: Experiment, cv: int, seed: int) -> list[tuple[Indices, Indices]]:
+    """Folds that keep every arm in its share, and rows together that belong together."""
+    if data.groups is None:
+        return list(UpliftKFold(cv, random_state=seed).split(data.X, data.target.y, data.labels))
+    splitter = UpliftGroupKFold(cv, random_state=seed)
+    return list(splitter.split(data.X, data.target.y, data.labels, groups=data.groups))
+
+
+def halves(data: Experiment, seed: int) -> tuple[Indices, Indices]:
+    """One half to find groups in, and the other to measure them on."""
+    return split(data, 2, seed + 1)[0]
+
+
+def score_held_out(
+    models: Mapping[str, Any], data: Experiment, cv: int, seed: int, step: Callable[[str], Any]
+) -> HeldOut:
+    """Score every row by a model fitted to the folds it is not in; ``step`` hears what is being done."""
+    folds = split(data, cv, seed)
+    made = {name: prepare(model, data.target, seed) for name, model in models.items()}
+    scores = {name: np.empty((len(data.target), data.target.n_arms)) for name in made}
+    importances: dict[str, list[Any]] = {name: [] for name in made}
+    for name, model in made.items():
+        for number, (train, test) in enumerate(folds, 1):
+            step(f"{name}, fold {number} of {len(folds)}")
+            fitted = data.take(train).fit(clone(model))
+            scores[name][test] = np.asarray(fitted.predict(take_rows(data.X, test))).reshape(len(test), -1)
+            importances[name].append(getattr(fitted, "feature_importances_", None))
+    means = {name: None if any(v is None for v in found) else _mean(found) for name, found in importances.items()}
+    return HeldOut(scores, means, made, len(folds))
+
+
+def _mean(found: list[Floats]) -> Floats:
+    return np.asarray(np.mean([value / max(float(value.sum()), 1e-300) for value in found], axis=0))

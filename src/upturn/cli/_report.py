@@ -1,0 +1,209 @@
+"""``upturn report``: the whole job, from a file to one page with a decision."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from upturn.cli._command import Session
+from upturn.cli._fit import MODEL, SETTINGS
+from upturn.cli._say import UserError
+
+if TYPE_CHECKING:
+    from upturn.cli._load import Loaded
+
+
+def report(
+    session: Session,
+    output: Annotated[str, typer.Option("--output", "-o", help="File to write the page to.")] = "report.html",
+    model: MODEL = "auto",
+    settings: SETTINGS = None,
+    models: Annotated[
+        str | None, typer.Option("--models", help="Models to compare it with, commas between; by default t.")
+    ] = None,
+    cost: Annotated[
+        str | None, typer.Option("--cost", help="Of treating one person: 1.2, or call=4,coupon=1, or a column.")
+    ] = None,
+    value: Annotated[
+        str | None, typer.Option("--value", help="What a unit of the outcome is worth: 25, or a column.")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option("--budget", help="Money to spend, given costs; otherwise people to treat.")
+    ] = None,
+    fraction: Annotated[float | None, typer.Option("--fraction", help="Share of people to treat.")] = None,
+    audience: Annotated[
+        str, typer.Option("--audience", help="business, or trial: patients, subgroups and p-values, no money.")
+    ] = "business",
+    title: Annotated[str | None, typer.Option("--title", help="Title of the page.")] = None,
+    folds: Annotated[
+        int, typer.Option("--folds", min=2, help="Folds: every row is scored by a model of the others.")
+    ] = 5,
+) -> int:
+    """Do the whole job and write one page: is the experiment sound, for whom did it work, whom to treat, what does it bring.
+
+    The page is a single file that needs no network: send it, print it, open it anywhere. Everything on it is measured on rows the models have not seen; where nothing beats chance, or a single rule, it says so and recommends nothing.
+    """
+    from upturn import report as make
+    from upturn.cli._load import load
+    from upturn.cli._models import class_name, make_model
+    from upturn.cli._target import read_price
+    from upturn.cli._write import whole_file
+
+    voice = session.voice
+    if importlib.util.find_spec("jinja2") is None:
+        raise UserError("a report needs jinja2: pip install 'upturn[report]'")
+    if audience not in ("business", "trial"):
+        raise UserError(f"--audience {audience}: expected business or trial")
+    names = [] if models is None else [name.strip() for name in models.split(",") if name.strip()]
+    for name in (model, *names):
+        class_name(name)  # before anything is read
+    given = {
+        "model": None if model == "auto" else model, "set": settings, "models": models, "cost": cost, "value": value,
+        "budget": budget, "fraction": fraction, "audience": None if audience == "business" else audience, "title": title,
+        "folds": None if folds == 5 else folds,
+    }  # fmt: skip
+    data = load(voice, session.roles, session.file, missing_outcomes=True)
+    leaks = data.leaks()
+    for leak in leaks:
+        voice.note(
+            f"{leak.column}: suspected leak, {leak.evidence} (--drop {leak.column} if it was measured after the treatment)"
+        )
+    common: dict[str, Any] = {
+        "control": data.control,
+        "n_arms": data.target.n_arms,
+        "seed": session.seed,
+        "jobs": session.jobs,
+    }
+    made = make_model(model, settings or (), **common)
+    with whole_file(output) as place, voice.step(f"{len(data.y):,} rows and {data.X.width} features"):
+        found = make(
+            data.X, data.y, data.treatment,
+            estimator=made,
+            models={name: make_model(name, (), **common) for name in names} if models is not None else None,
+            sample_weight=data.weight, control=data.control, groups=data.group,
+            cost=_column(read_price(cost, data.target.arms), data, "cost"), value=_column(read_price(value, []), data, "value"),
+            budget=budget, fraction=fraction, audience=audience,  # type: ignore[arg-type]
+            outcome=_outcome(data),
+            title=title, cv=folds, random_state=session.seed, n_jobs=session.jobs,
+            about={"source": data.source.name, "command": _command(session, data, output, given), "python": _python_lines(session, data, output, given, made), "leaks": [vars(leak) for leak in leaks]},
+        )  # fmt: skip
+        place.write_text(found.html, encoding="utf-8")
+    answer, plan = found.answer, found.plan
+    voice.result(
+        f"{found!r}\n\nThe page: {output}",
+        output=output,
+        recommends=answer.kind == "recommend",
+        kind=answer.kind,
+        answer=answer.sentence,
+        sure=answer.sure,
+        advice=answer.advice,
+        sound=found.check.ok,
+        rows=plan.n,
+        treated=plan.n_treated,
+        per_1000=plan.per_1000,
+        profit=plan.profit,
+    )
+    return 0
+
+
+def _column(given: Any, data: Loaded, role: str) -> Any:
+    """A number, numbers by arm, or the column of the table that a name means."""
+    if not isinstance(given, str):
+        return given
+    from upturn.cli._say import did_you_mean
+
+    if given not in data.X.columns:
+        raise UserError(
+            f"--{role} {given}: it is no number, and no feature of {data.source.name}; {did_you_mean(given, data.X.columns)}"
+        )
+    return data.X.get_column(given).to_numpy().astype(float)
+
+
+def _command(session: Session, data: Loaded, output: str, given: dict[str, Any]) -> str:
+    """The command line that makes the page again."""
+    import shlex
+
+    roles = data.roles
+    parts = [
+        "upturn",
+        "report",
+        data.source.name,
+        "--outcome",
+        roles.outcome,
+        "--treatment",
+        roles.treatment,
+        "--control",
+        str(data.control),
+    ]
+    for flag, one in (("--weight", roles.weight), ("--group", roles.group)):
+        parts += [flag, one] if one else []
+    for flag, several in (("--drop", roles.drop), ("--id", roles.id), ("--keep", roles.keep)):
+        parts += [flag, ",".join(several)] if several else []
+    for name, value in given.items():
+        for one in () if value is None else value if isinstance(value, list) else (value,):
+            parts += [f"--{name}", str(one)]
+    return shlex.join([*map(str, parts), "--seed", str(session.seed), "-o", output])
+
+
+def _outcome(data: Loaded) -> str:
+    name = data.roles.outcome or ""
+    return name if data.found.success is None else name.partition("=")[0]
+
+
+_READERS = {
+    ".csv": "read_csv",
+    ".parquet": "read_parquet",
+    ".arrow": "read_ipc",
+    ".feather": "read_ipc",
+    ".jsonl": "read_ndjson",
+}
+
+
+def _python_lines(session: Session, data: Loaded, output: str, given: dict[str, Any], model: Any) -> str:
+    """The lines of Python that make the page again."""
+    from pathlib import Path
+
+    name, roles = data.source.name, data.roles
+    reader = _READERS.get(Path(name.removesuffix(".gz")).suffix.lower())
+    read = f"data = pl.{reader}({name!r})" if reader else f"data = ...  # {name} as a table"
+    y = f"data[{_outcome(data)!r}]" + ("" if data.found.success is None else f" == {data.found.success!r}")
+    home = type(model).__module__.rpartition(".")[0]
+    parts = [f"data.select({list(data.found.features)!r})", y, f"data[{roles.treatment!r}]"]
+    keywords: dict[str, Any] = {
+        "control": data.control,
+        "outcome": _outcome(data),
+        "random_state": session.seed,
+        "n_jobs": session.jobs,
+    }
+    for key in ("budget", "fraction", "audience", "title"):
+        if given[key] is not None:
+            keywords[key] = given[key]
+    written = [f"{key}={value!r}" for key, value in keywords.items()]
+    written += [f"sample_weight=data[{roles.weight!r}]"] if roles.weight else []
+    written += [f"groups=data[{roles.group!r}]"] if roles.group else []
+    written += [f"cv={given['folds']}"] if given["folds"] else []
+    for key in ("cost", "value"):
+        price = _price_words(given[key], data)
+        written += [f"{key}={price}"] if price else []
+    call = ",\n    ".join([*parts, f"estimator={' '.join(repr(model).split())}", *written])
+    return "\n".join(
+        [
+            "import polars as pl",
+            "import upturn as up",
+            f"from {home} import {type(model).__name__}",
+            "",
+            read,
+            f"page = up.report(\n    {call},\n)",
+            f"page.save({output!r})",
+        ]
+    )
+
+
+def _price_words(text: str | None, data: Loaded) -> str:
+    """A cost or value of the command line as Python has it."""
+    from upturn.cli._target import read_price
+
+    price = read_price(text, data.target.arms)
+    return "" if price is None else f"data[{price!r}].to_numpy()" if isinstance(price, str) else repr(price)

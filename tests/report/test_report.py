@@ -1,0 +1,301 @@
+"""The page without a browser: what is in it, that it is honest, and that nothing in the data becomes code."""
+
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from importlib.resources import files
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from small_pages import HOSTILE, OPTIONS, make_experiment, small_forest
+
+import upturn as up
+from upturn._report._held_out import ONE_RULE
+from upturn._subgroups._multiple import holm
+from upturn.metrics import auuc
+from upturn.policy import target
+from upturn.trees import UpliftTree
+
+SECTIONS = ["answer", "sound", "models", "curves", "budget", "who", "appendix"]
+
+
+class Reader(HTMLParser):
+    """Text that is shown, tags with their attributes, and the text of scripts."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.shown, self.scripts, self._inside = [], [], [], None
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag in ("script", "style"):
+            self._inside = tag
+
+    def handle_endtag(self, tag):
+        if tag == self._inside:
+            self._inside = None
+
+    def handle_data(self, text):
+        if self._inside is None:
+            self.shown.append(text)
+        elif self._inside == "script":
+            self.scripts.append(text)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.shown).split())
+
+    def ids(self, tag):
+        return [attributes.get("id") for name, attributes in self.tags if name == tag]
+
+
+@pytest.fixture(scope="module")
+def read(page):
+    return Reader(page.html)
+
+
+def test_every_part_is_there_in_order(read, page):
+    assert read.ids("section") == SECTIONS
+    assert [name for name, _ in read.tags].count("h1") == 1
+    assert read.text.index(page.answer.sentence) < read.text.index("Is the experiment sound?")
+    tables = [name for name, _ in read.tags if name in ("table", "caption")]
+    assert tables == ["table", "caption"] * (len(tables) // 2)
+    for words in (
+        "Arm sizes",
+        "one rule",
+        "Groups in words",
+        "People to treat",
+        "What the model goes by",
+        "seed",
+        "numba",
+    ):
+        assert words in read.text
+
+
+def test_the_file_needs_nothing_else(read, page):
+    assert len(page.html.encode()) < 3e6
+    for _, attributes in read.tags:
+        for key in ("src", "href", "action", "data"):
+            assert attributes.get(key, "#").startswith(("#", "data:")), attributes
+    policy = next(a["content"] for _, a in read.tags if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'")
+    assert not re.search(r"\b(fetch|XMLHttpRequest|import)\s*\(", page.html)
+
+
+def test_what_the_data_say_stays_text(read, page):
+    assert HOSTILE in read.text
+    assert "<b>north</b>" in read.text or 'east "end"' in read.text
+    assert HOSTILE not in page.html
+    assert "<b>" not in page.html
+    assert [name for name, _ in read.tags].count("script") == 3
+    hostile = up.report(
+        *make_experiment(600), estimator=small_forest(), models={"</script><b>": UpliftTree(max_depth=1)}, outcome="<i>",
+        title="<u>", **OPTIONS,
+    )  # fmt: skip
+    again = Reader(hostile.html)
+    assert not {"b", "i", "u"} & {name for name, _ in again.tags}
+    assert json.loads(again.scripts[0])["models"][1] == "</script><b>"
+
+
+def test_without_scripts_there_are_pictures_and_tables(read):
+    stills = [attributes for name, attributes in read.tags if name == "img"]
+    assert len(stills) >= 4
+    assert all(picture["alt"] and picture["src"].startswith("data:image/svg+xml;base64,") for picture in stills)
+    assert read.text.count("in figures") >= 3
+
+
+def test_the_same_data_make_the_same_page(mail, page, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    made = [
+        up.report(
+            *make_experiment(600), estimator=small_forest(), models={}, outcome="visit", **{**OPTIONS, "n_jobs": jobs}
+        ).html
+        for jobs in (1, 2)
+    ]
+    assert "2 January 1970" in made[0]
+    assert made[0].replace("n_jobs=1", "n_jobs=2") == made[1].replace("n_jobs=1", "n_jobs=2")
+
+
+# ------------------------------------------------------------------------------------------------ the numbers
+
+
+def test_the_slider_says_what_target_says(page, mail):
+    """At every stop, for the cost and value of the page and for others."""
+    _, y, treatment = mail
+    stops, score = page.page["data"]["budget"], page.scores["forest"]
+    n = len(y)
+    assert stops["mode"] == "people"
+    assert len(stops["gain"]) in (101, 102)
+    for i in (0, 7, 50, stops["plan"], len(stops["gain"]) - 1):
+        for cost, value in ((2, 30), (0.5, 11)):
+            plan = target(
+                score,
+                fraction=stops["treated"][i] / n,
+                cost=cost,
+                value=value,
+                y=y,
+                treatment=treatment,
+                n_bootstrap=60,
+            )
+            assert plan.n_treated == stops["treated"][i]
+            assert stops["gain"][i] == pytest.approx(float(plan.per_1000), abs=1e-9)
+            assert stops["low"][i] == pytest.approx(plan.per_1000.low, abs=1e-9)
+            paid = 1000 * cost * stops["share"][i]
+            profit = plan.profit_per_1000
+            assert value * stops["gain"][i] - paid == pytest.approx(float(profit), abs=1e-7)
+            assert value * stops["low"][i] - paid == pytest.approx(profit.low, abs=1e-7)
+            assert value * stops["high"][i] - paid == pytest.approx(profit.high, abs=1e-7)
+            random = plan.comparison["gain per 1,000"][plan.comparison["whom"].tolist().index("as many at random")]
+            assert stops["random"][i] == pytest.approx(random, abs=1e-9)
+    assert page.plan.n_treated == stops["treated"][stops["plan"]]
+    assert float(page.plan.profit_per_1000) == pytest.approx(stops["profit"][stops["plan"]], abs=1e-9)
+
+
+def test_a_slider_of_money_says_what_target_says(offers_page, offers):
+    _, y, treatment = offers
+    stops, score = offers_page.page["data"]["budget"], offers_page.scores["forest"]
+    assert stops["mode"] == "money"
+    assert stops["plan"] == len(stops["gain"]) - 1  # beyond it nobody pays
+    prices = {"cost": {"mail": 1, "call": 4}, "value": 30}
+    for i in range(0, len(stops["gain"]), max(1, len(stops["gain"]) // 6)):
+        plan = target(score, budget=stops["spent"][i], **prices, y=y, treatment=treatment, n_bootstrap=60)
+        assert plan.cost == pytest.approx(stops["spent"][i])
+        assert plan.n_treated == round(stops["treated"][i])
+        assert stops["gain"][i] == pytest.approx(float(plan.per_1000), abs=1e-9)
+        assert stops["profit"][i] == pytest.approx(float(plan.profit_per_1000), abs=1e-7)
+        assert stops["profit_low"][i] == pytest.approx(plan.profit_per_1000.low, abs=1e-7)
+
+
+def test_areas_and_curves_are_those_of_the_metrics(page, mail):
+    _, y, treatment = mail
+    area = auuc(y, page.scores["forest"], treatment, interval=0.95, n_bootstrap=60)
+    shown = page.page["models"]["table"]["rows"]
+    assert next(row[1] for row in shown if row[0] == "forest").startswith(f"{1000 * area:.3g}"[:4])
+    curve = up.metrics.uplift_curve(y, page.scores["forest"], treatment)
+    drawn = page.page["data"]["curves"]["uplift"]["mail"]["forest"]["y"]
+    assert drawn == pytest.approx(1000 * curve(np.linspace(0, 1, 101)), rel=1e-4, abs=1e-4)
+
+
+class Spy(BaseEstimator):
+    """Refuses to be asked about rows it was fitted to."""
+
+    def fit(self, X, y, treatment, sample_weight=None):
+        self.seen_ = set(X["row"].to_list())
+        self.households_ = set(X["household"].to_list())
+        self.arms_, self.control_ = [1], 0
+        return self
+
+    def predict(self, X):
+        assert not self.seen_ & set(X["row"].to_list())
+        Spy.apart.append(not self.households_ & set(X["household"].to_list()))
+        return X["x"].to_numpy()
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_nobody_is_scored_by_a_model_that_has_seen_him(together):
+    import polars as pl
+
+    rng, n = np.random.default_rng(0), 1200
+    x, t = rng.normal(size=n), rng.integers(0, 2, n)
+    X = pl.DataFrame({"row": np.arange(n) / 7, "household": np.arange(n) // 3 / 7, "x": x})
+    y = x * t + rng.normal(size=n)
+    Spy.apart = []
+    groups = np.arange(n) // 3 if together else None
+    found = up.report(X, y, t, estimator=Spy(), models={}, groups=groups, **{**OPTIONS, "cv": 3})
+    assert len(Spy.apart) == 3
+    assert all(Spy.apart) == together
+    assert np.array_equal(found.scores["Spy"][:, 0], x)
+    assert found.page["importances"] is None
+
+
+# ------------------------------------------------------------------------------------------------ the verdict
+
+
+def test_a_plan_is_recommended_where_a_model_is_better(page):
+    assert page.answer.kind == "recommend"
+    assert "over treating nobody" in page.answer.sentence
+    assert page._found.measured.better[ONE_RULE][1] > 0
+    assert repr(page).startswith("Treat ")
+
+
+def test_noise_gets_no_recommendation():
+    X, y, treatment = make_experiment(1500, slope=0.0, seed=3)
+    found = up.report(X, y, treatment, estimator=small_forest(), models={}, **OPTIONS)
+    assert found.answer.kind == "random"
+    read = Reader(found.html)
+    assert read.ids("section") == [name for name in SECTIONS if name != "budget"]
+    assert "Nothing here is worth targeting by" in read.text
+    assert found.page["data"]["budget"] is None
+    assert "Whom the plan treats" not in read.text
+
+
+def test_a_model_no_better_than_a_rule_is_not_recommended(mail):
+    found = up.report(*mail, estimator=UpliftTree(max_depth=1, random_state=0), models={}, **OPTIONS)
+    assert found.answer.kind == "rule"
+    assert found.answer.sentence.startswith("No model is recommended")
+    assert "One rule may do as well" in Reader(found.html).text
+
+
+def test_an_unsound_experiment_gets_no_recommendation(mail):
+    X, y, treatment = mail
+    keep = ~((treatment == "mail") & (X["age"].to_numpy() > 60))
+    found = up.report(X.filter(keep), y[keep], treatment[keep], estimator=UpliftTree(max_depth=2), models={}, **OPTIONS)
+    assert found.answer.kind == "unsound"
+    assert "balance" in found.answer.sentence
+
+
+def test_a_trial_speaks_of_patients_and_not_of_money(trial_page):
+    read = Reader(trial_page.html)
+    shown = read.text.lower()
+    for word in ("money", "profit", "budget", "cost", "customer", "spend "):
+        assert word not in shown.replace("spend_before", ""), word
+    for words in ("patients", "outcome missing", "analysed", "adjusted p", "effects by subgroup"):
+        assert words in shown
+    assert trial_page.page["check"]["lost"] == 150
+    assert len(trial_page.scores["UpliftTree"]) == 3850
+    tables = trial_page._found.people.by_feature
+    assert [name for name, _, _ in tables] == ["age", "spend_before", HOSTILE]
+    raw = np.concatenate([np.where(t.is_overall, np.nan, t["p_value"]) for _, t, _ in tables])
+    assert np.concatenate([p for _, _, p in tables]) == pytest.approx(holm(raw), nan_ok=True)
+    assert (~np.isnan(raw)).sum() > 6
+
+
+def test_several_arms_say_who_gets_which(offers_page):
+    read = Reader(offers_page.html)
+    assert "People to give" in read.text
+    assert "giving call to everybody" in " ".join(offers_page.answer.advice) + read.text
+    assert list(offers_page.page["data"]["bins"]) == ["call", "mail"]
+
+
+def test_bad_input_is_refused_in_words(mail):
+    for given, said in (
+        ({"audience": "boss"}, "expected 'business' or 'trial'"),
+        ({"audience": "trial", "cost": 1}, "no money"),
+        ({"value": np.ones(4000)}, "no cost to weigh it against"),
+        ({"models": [1]}, "expected None, or a mapping|mapping from names to models"),
+        ({"cv": 1}, "cv=1"),
+        ({"groups": np.zeros(4000)}, "group|cluster"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            up.report(*mail, estimator=UpliftTree(max_depth=1), **given)
+
+
+def test_it_is_written_whole_or_not_at_all(page, tmp_path):
+    path = page.save(tmp_path / "report.html")
+    assert path.read_text(encoding="utf-8") == page.html
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+    assert 'srcdoc="' in page._repr_html_()
+    with pytest.raises(FileNotFoundError):
+        page.save(tmp_path / "nowhere" / "report.html")
+
+
+def test_the_chart_library_is_the_one_that_was_fetched():
+    home = files("upturn._report").joinpath("vendor", "uplot")
+    sums = dict(reversed(line.split()) for line in home.joinpath("SHA256SUMS").read_text().splitlines())
+    assert set(sums) == {"uPlot.iife.min.js", "uPlot.min.css", "LICENSE"}
+    for name, expected in sums.items():
+        assert hashlib.sha256(home.joinpath(name).read_bytes()).hexdigest() == expected
+    assert "MIT License" in home.joinpath("LICENSE").read_text()
