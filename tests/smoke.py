@@ -2,6 +2,7 @@
 
 import pathlib
 import tempfile
+from importlib.resources import files
 
 import numpy as np
 
@@ -18,4 +19,8 @@ with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder) / "model.upturn"
     model.save(path)
     assert np.array_equal(up.load(path).predict(X), model.predict(X))
+page = files("upturn._report")
+assert all(
+    page.joinpath(*part).is_file() for part in (("page", "report.html"), ("vendor", "uplot", "uPlot.iife.min.js"))
+)
 print(f"upturn {up.__version__} works in {pathlib.Path(up.__file__).parent.parent.name}")

@@ -87,6 +87,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch, capsys):
 
 def test_demo(upturn, tmp_path):
     ran = upturn("demo", "--json")
-    assert [step["code"] for step in ran.json["commands"]] == [0] * 6
+    assert [step["code"] for step in ran.json["commands"]] == [0] * 7
     assert (tmp_path / "upturn-demo" / "list.csv").exists()
+    assert "<h1>" in (tmp_path / "upturn-demo" / "report.html").read_text(encoding="utf-8")
     assert "remove it, or name another" in upturn("demo").err
