@@ -1,4 +1,4 @@
-"""The encoder of linear models: 0-1 coding of levels, mean imputation, standardisation.
+"""The encoder of linear models: 0-1 coding of levels and of what is missing, mean imputation, standardisation.
 
 It reads a table once, in blocks of rows, for the columns' moments, and once more to write the encoded matrix, which is the only
 thing of its size that is made. Moments of parts can be merged, so parts may live elsewhere.
@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._arrays import Floats, Ints
+from upturn._arrays import Floats, Indices, Ints
+from upturn._columns import warn_user
 from upturn._table import MOST_LEVELS, Schema, pool_levels, pooled
 from upturn.kernels.encoding import block_moments, encode_block
 
 BLOCK = 1 << 17  # numbers of the table in a block of rows: a megabyte, so that it is still in the cache when read again
+RARE = 0.01  # share of rows; what is missing, or seen, in fewer has no column of its own
+_LOOKED_AT, _DWARFS = 5000, 100.0  # rows, evenly spread; standard deviation over the distance of the quartiles
 _NUMBERS = ("fill", "mean", "scale", "spread")
+_IS_MISSING = -2  # in place of a level: the 0-1 column of a column's missing values
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,17 @@ class Moments:
         norm = np.hypot(np.hypot(self.norm, other.norm), between)
         return Moments(self.total + other.total, n, self.mean + apart * share, norm)
 
+    def with_missing(self, at: Ints) -> Moments:
+        """These, and behind them the moments of the 0-1 columns that say where the columns ``at`` are missing."""
+        mean = 1.0 - self.n[at] / self.total
+        norm = np.sqrt(self.n[at] * mean)
+        return Moments(
+            self.total,
+            np.concatenate((self.n, np.full(len(at), self.total))),
+            np.concatenate((self.mean, mean)),
+            np.concatenate((self.norm, norm)),
+        )
+
     @property
     def spread(self) -> Floats:
         """Standard deviation of the columns, a missing value counted as the mean; exactly 0 for a constant column."""
@@ -94,13 +109,15 @@ def _roots(squares: Floats, mean: Floats, block: Floats, weight: Floats, layout:
 class ColumnLayout:
     """Where each column of a table goes: to the encoded columns from ``first`` on, one per level, or one of numbers (-1).
 
-    ``pools`` has the places of the levels of columns that have too many of them; see :func:`pool_levels`.
+    ``pools`` has the places of the levels of columns that have too many of them; see :func:`pool_levels`. ``missing`` are the
+    columns of numbers that have another encoded column, behind all others: 1 where they are missing.
     """
 
     first: Ints
     n_levels: Ints
     width: int
     pools: Mapping[int, Ints] = field(default_factory=dict)
+    missing: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     @classmethod
     def plain(cls, n_columns: int) -> ColumnLayout:
@@ -125,15 +142,22 @@ class ColumnLayout:
                 pools[j] = place
         return cls.of(schema, pools)
 
+    def with_missing(self, missing: Ints) -> ColumnLayout:
+        """A copy of it, with columns that say where these columns of the table are missing."""
+        return replace(self, width=self.width + len(missing), missing=missing)
+
     @cached_property
     def source(self) -> Ints:
         """The table's column each encoded column comes from."""
-        return np.repeat(np.arange(len(self.first)), np.where(self.n_levels < 0, 1, self.n_levels))
+        columns = np.repeat(np.arange(len(self.first)), np.where(self.n_levels < 0, 1, self.n_levels))
+        return np.concatenate((columns, self.missing))
 
     @cached_property
     def level(self) -> Ints:
-        """The level each encoded column stands for, -1 for numbers."""
-        return np.where(self.n_levels[self.source] < 0, -1, np.arange(self.width) - self.first[self.source])
+        """The level each encoded column stands for, -1 for numbers and -2 for what is missing of them."""
+        level = np.where(self.n_levels[self.source] < 0, -1, np.arange(self.width) - self.first[self.source])
+        level[self.width - len(self.missing) :] = _IS_MISSING
+        return level
 
 
 def row_blocks(n: int, width: int) -> Iterator[slice]:
@@ -157,9 +181,11 @@ def _blocks(X: NDArray[Any], layout: ColumnLayout) -> Iterator[tuple[slice, Floa
 class LinearEncoder:
     """Turns the matrix of a table into one a linear model can use.
 
-    A numeric column stays one column, its missing values replaced by the mean seen at fit. A categorical column becomes
-    one 0-1 column per level, all zero where the value is missing; of more than 256 levels, the rarest share one. Then every column is centred by ``mean`` and divided
-    by ``scale``; both are trivial when the encoder was made with ``standardize=False``.
+    A numeric column stays one column, its missing values replaced by the mean seen at fit; where at least one row in a hundred
+    was missing at fit, and one in a hundred was not, another 0-1 column says so, behind all others, or a linear model could
+    not see an effect that goes with being missing. A categorical column becomes one 0-1 column per level, all zero where the
+    value is missing; of more than 256 levels, the rarest share one. Then every column is centred by ``mean`` and divided by
+    ``scale``; both are trivial when the encoder was made with ``standardize=False``.
 
     Attributes
     ----------
@@ -187,9 +213,13 @@ class LinearEncoder:
     @classmethod
     def from_moments(cls, moments: Moments, layout: ColumnLayout, *, standardize: bool = True) -> LinearEncoder:
         """The encoder of rows with these moments, which may have been merged from parts."""
+        seen = moments.n[layout.first[layout.n_levels < 0]] / max(moments.total, 1e-300)
+        missing = np.flatnonzero(layout.n_levels < 0)[(seen >= RARE) & (seen <= 1.0 - RARE)]
+        if len(missing):
+            layout, moments = layout.with_missing(missing), moments.with_missing(layout.first[missing])
         spread, fill = moments.spread, moments.mean
-        if layout.width and layout.n_levels.max() >= 0:
-            fill = np.where(layout.level < 0, fill, 0.0)
+        if layout.width and (layout.n_levels.max() >= 0 or len(missing)):
+            fill = np.where(layout.level == -1, fill, 0.0)
         if not standardize:
             return cls(layout, fill, np.zeros(layout.width), np.ones(layout.width), spread)
         # Centring a constant column to 0 is all there is to do.
@@ -205,15 +235,17 @@ class LinearEncoder:
         encoded = np.empty((len(X), self.layout.width))
         for rows, block in _blocks(X, self.layout):
             encode_block(block, self.layout.first, self.layout.n_levels, self._values, encoded[rows])
+            for c, j in enumerate(self.layout.missing, self.layout.width - len(self.layout.missing)):
+                encoded[rows, c] = np.where(np.isnan(block[:, j]), *self._values[[4, 3], c])
         return encoded
 
     def names(self, schema: Schema) -> list[str]:
-        """Names of the encoded columns, such as ``recency`` and ``channel=web``."""
+        """Names of the encoded columns, such as ``recency``, ``channel=web`` and ``age is missing``."""
         made = []
         for j, code in zip(self.layout.source, self.layout.level, strict=True):
             levels, place = schema.levels[j], self.layout.pools.get(j)
             if levels is None:
-                made.append(schema.names[j])
+                made.append(f"{schema.names[j]} is missing" if code == _IS_MISSING else schema.names[j])
             elif place is None:
                 made.append(f"{schema.names[j]}={levels[code]}")
             else:
@@ -223,6 +255,15 @@ class LinearEncoder:
                 )
         return made
 
+    def dwarfed(self, X: NDArray[Any]) -> Indices:
+        """The table's columns whose spread comes from a few rows: half of the others lie within a hundredth of it."""
+        numbers = np.flatnonzero(self.layout.n_levels < 0)
+        some = np.sort(X[:: max(len(X) // _LOOKED_AT, 1)][:, numbers], axis=0)  # what is missing comes last
+        seen = np.count_nonzero(~np.isnan(some), axis=0)
+        low, high = (some[(seen * quarter) // 4, np.arange(len(numbers))] for quarter in (1, 3))
+        apart = np.where(seen > 0, high - low, 0.0)
+        return numbers[(apart > 0.0) & (self.spread[self.layout.first[numbers]] > _DWARFS * apart)]
+
     def by_column(self, values: Floats) -> Floats:
         """Values of the encoded columns, added up for every column of the table."""
         return np.asarray(np.bincount(self.layout.source, weights=values, minlength=len(self.layout.first)), np.float64)
@@ -230,12 +271,13 @@ class LinearEncoder:
     def get_state(self) -> dict[str, Any]:
         """The encoder as arrays, for a saved model."""
         pools = [[j, place] for j, place in self.layout.pools.items()]
-        return {"pools": pools, **{name: getattr(self, name) for name in _NUMBERS}}
+        return {"pools": pools, "missing": self.layout.missing, **{name: getattr(self, name) for name in _NUMBERS}}
 
     @classmethod
     def from_state(cls, state: dict[str, Any], schema: Schema) -> LinearEncoder:
         """Rebuild and check an encoder that was read from a file."""
         layout = ColumnLayout.of(schema, _check_pools(state["pools"], schema))
+        layout = layout.with_missing(_check_missing(state["missing"], schema))
         numbers = [np.asarray(state[name]) for name in _NUMBERS]
         fill, mean, scale, spread = numbers
         if any(array.shape != (layout.width,) for array in numbers):
@@ -245,6 +287,30 @@ class LinearEncoder:
         if (scale == 0).any() or (spread < 0).any():
             raise ValueError("the encoder divides by zero, or a spread is negative")
         return cls(layout, fill, mean, scale, spread)
+
+
+def tell_dwarfed(name: str, encoder: LinearEncoder | None, X: NDArray[Any], schema: Schema) -> None:
+    """Warn of columns that a few extreme values make useless to a linear model, ``name``."""
+    columns = np.empty(0, np.intp) if encoder is None else encoder.dwarfed(X)
+    if len(columns):
+        named = ", ".join(repr(schema.names[j]) for j in columns[:5]) + (", …" if len(columns) > 5 else "")
+        warn_user(
+            f"{name}: half of the values of {len(columns)} column(s) ({named}) lie within a hundredth of the column's standard deviation, which "
+            "a few extreme values make, so a linear model hardly tells those rows apart: clip the columns at, say, their 1st and 99th "
+            "percentile, or use a model of trees such as UpliftForest, to which only the order matters",
+            UserWarning,
+        )
+
+
+def _check_missing(missing: Any, schema: Schema) -> Ints:
+    """The columns of numbers that a file says have a column for what is missing."""
+    if not isinstance(missing, np.ndarray) or missing.dtype != np.int64 or missing.ndim != 1:
+        raise ValueError("the columns with missing values are not well formed")
+    if len(missing) and (missing.min() < 0 or missing.max() >= schema.n_features or (np.diff(missing) <= 0).any()):
+        raise ValueError("the columns with missing values are out of range or out of order")
+    if schema.categorical[missing].any():
+        raise ValueError("a column of levels has a column for missing numbers")
+    return missing
 
 
 def _check_pools(pools: Any, schema: Schema) -> dict[int, Ints]:

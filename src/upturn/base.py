@@ -40,6 +40,7 @@ Opinion = Literal["score", "vote"]  # what members of an ensemble are asked for
 # What scikit-learn keeps on an estimator that is neither a parameter nor learnt: its output, its requests, and what a pipeline calls back.
 _OF_SCIKIT_LEARN = ("_sklearn_", "_skl_", "_metadata_request", "_parent_callback_ctx")
 _ROUTED = {"treatment": True, "sample_weight": True}
+_ASKED = 500  # rows that are asked first whether a model tells people apart
 
 
 @functools.cache
@@ -116,6 +117,7 @@ class Gated(BaseEstimator):  # type: ignore[misc]
                 )
             self._fit(data)
             self._remember(target.control, target.arms, schema)
+            self._tell(data)
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -125,6 +127,9 @@ class Gated(BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, data: Experiment) -> None:
         raise TypeError(f"{type(self).__name__} does not say how to fit")
+
+    def _tell(self, data: Experiment) -> None:
+        """Warn of what a user should know about the model just fitted; models inside others stay silent."""
 
     def _get_state(self) -> dict[str, Any]:
         raise TypeError(f"{type(self).__name__} does not say what its state is")
@@ -234,6 +239,11 @@ class UpliftEstimator(Gated):
         matrix = self._encode(X)
         with np.errstate(all="ignore"):
             return decode([self.control_, *self.arms_], self._recommend(matrix))
+
+    def _same_for_all(self, data: Experiment) -> bool:
+        """Whether all rows are predicted the same, some of them being asked first."""
+        some = data.X[:: max(len(data) // _ASKED, 1)]
+        return all(bool((scores == scores[0]).all()) for scores in map(self._predict, (some, data.X)))
 
     def _refuse_without_zero(self) -> None:
         if not self._score_has_zero:

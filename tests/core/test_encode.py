@@ -35,16 +35,18 @@ NUMERIC, TEXT = ["age", "visits", "flag"], ["channel", "rare"]
 
 def naive(matrix, schema, weight):
     """Scikit-learn's tools, column by column; its imputer takes no weights, so means are taken here."""
-    parts = []
+    parts, gaps = [], []
     for column, levels in zip(matrix.T, schema.levels, strict=True):
         if levels is None:
             seen = ~np.isnan(column)
             fill = np.average(column[seen], weights=weight[seen]) if weight[seen].sum() > 0 else 0.0
             parts.append(np.where(seen, column, fill)[:, None])
+            if 0.01 <= weight[seen].sum() / weight.sum() <= 0.99:
+                gaps.append(~seen[:, None])
         else:
             tool = OneHotEncoder(categories=[np.arange(len(levels))], handle_unknown="ignore", sparse_output=False)
             parts.append(tool.fit_transform(np.nan_to_num(column, nan=-1).astype(int)[:, None]))
-    raw = np.hstack(parts)
+    raw = np.hstack(parts + gaps).astype(float)
     return raw, StandardScaler().fit(raw, sample_weight=weight).transform(raw)
 
 
@@ -84,9 +86,10 @@ def test_names():
         "rare=yes",
         "visits",
         "flag",
+        "age is missing",
     ]
-    assert encoder.layout.source.tolist() == [0, 1, 1, 1, 2, 2, 3, 4]
-    assert encoder.layout.level.tolist() == [-1, 0, 1, 2, 0, 1, -1, -1]
+    assert encoder.layout.source.tolist() == [0, 1, 1, 1, 2, 2, 3, 4, 0]
+    assert encoder.layout.level.tolist() == [-1, 0, 1, 2, 0, 1, -1, -1, -2]
 
 
 def test_whole_weights_are_repeated_rows():
@@ -156,6 +159,28 @@ def test_missing_and_unseen_values_at_predict():
     z = encoder.transform(matrix)[0] * encoder.scale + encoder.mean
     assert np.allclose(z[[0, 6, 7]], encoder.fill[[0, 6, 7]], rtol=1e-12)
     assert np.allclose(z[1:6], 0, atol=1e-15)
+    assert z[8] == pytest.approx(1)  # the age is missing, as it was in some rows at fit; visits never were
+
+
+@pytest.mark.parametrize(
+    ("gaps", "wanted"), [(0, False), (2, False), (3, True), (297, True), (298, False), (300, False)]
+)
+def test_what_is_missing_has_a_column_unless_that_is_rare(gaps, wanted):
+    matrix, schema = rng.normal(size=(N, 2)), Schema(("a", "b"), True, (None, None))
+    matrix[rng.permutation(N)[:gaps], 1] = np.nan
+    encoder = LinearEncoder.fit(matrix, schema, standardize=False)
+    assert encoder.names(schema) == ["a", "b"] + ["b is missing"] * wanted
+    if wanted:
+        assert np.array_equal(encoder.transform(matrix)[:, 2], np.isnan(matrix[:, 1]))
+        assert np.array_equal(encoder.by_column(np.array([1.0, 2.0, 4.0])), [1, 6])
+
+
+@pytest.mark.parametrize("missing", [[0.5], [-1], [5], [3, 0], [0, 0], [1]])
+def test_a_file_that_says_wrongly_what_is_missing_is_refused(missing):
+    state = LinearEncoder.fit(X, SCHEMA).get_state()
+    assert state["missing"].tolist() == [0]
+    with pytest.raises(ValueError, match="missing"):
+        LinearEncoder.from_state({**state, "missing": np.array(missing)}, SCHEMA)
 
 
 def test_state_comes_back():
@@ -185,7 +210,7 @@ def test_moments_in_blocks_are_those_of_all_rows(monkeypatch, block, weight):
     monkeypatch.setattr(_encode, "BLOCK", block)
     found = Moments.of(X, weight, ColumnLayout.of(SCHEMA))
     given = np.ones(N) if weight is None else weight
-    coded = naive(X, SCHEMA, given)[0]
+    coded = naive(X, SCHEMA, given)[0][:, :-1]  # without what says that ages are missing
     coded[np.isnan(X[:, 0]), 0] = np.nan  # the only numbers that are missing
     for mine, theirs in zip((found.n, found.mean, found.norm), naive_moments(coded, given), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-12)

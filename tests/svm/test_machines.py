@@ -121,7 +121,7 @@ def test_raw_tables():
     frame.loc[::5, "channel"] = None
     for model in (UpliftSVM(p=1.5), DifferentialSVM(), SubgroupSVM()):
         model.fit(frame, y, t)
-        assert model.coef_names_ == ["recency", "channel=phone", "channel=web", "empty"]
+        assert model.coef_names_ == ["recency", "channel=phone", "channel=web", "empty", "recency is missing"]
         scores = model.predict(frame)
         other = pl.DataFrame({name: [None if pd.isna(v) else v for v in frame[name]] for name in frame})
         np.testing.assert_allclose(model.predict(other), scores)
@@ -131,6 +131,7 @@ def test_raw_tables():
             "phone": (frame["channel"] == "phone").astype(float),
             "web": (frame["channel"] == "web").astype(float),
             "empty": frame["empty"],
+            "gap": frame["recency"].isna().astype(float),
         }
     )
     model = UpliftSVM(p=1.5).fit(frame, y, t)
@@ -149,9 +150,15 @@ def test_importances_are_shares_of_the_spread_of_the_scores():
             StandardSVM(),
         ):
             model.fit(frame, y, t)
-            a, phone, web, b, _ = model.coef_
+            a, phone, web, b, _, gap = model.coef_
             spread = frame["a"].fillna(frame["a"].mean()).std(ddof=0), (frame["text"] == "web").std(ddof=0)
-            wanted = [abs(a) * spread[0], (abs(phone) + abs(web)) * spread[1], abs(b) * frame["b"].std(ddof=0), 0.0]
+            missing = abs(gap) * frame["a"].isna().std(ddof=0)
+            wanted = [
+                abs(a) * spread[0] + missing,
+                (abs(phone) + abs(web)) * spread[1],
+                abs(b) * frame["b"].std(ddof=0),
+                0.0,
+            ]
             np.testing.assert_allclose(model.feature_importances_, wanted, rtol=1e-10)
     treated = t == 1
     model = SubgroupSVM().fit(frame, y, t)

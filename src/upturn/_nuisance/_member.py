@@ -251,7 +251,7 @@ def _fit_foreign(
     """Fit a copy of a scikit-learn estimator, behind an encoder if it needs one.
 
     An estimator that takes missing values gets the matrix as it is, with level codes in categorical columns. Every other
-    one gets levels as 0-1 columns and means in place of missing numbers.
+    one gets levels as 0-1 columns, means in place of missing numbers, and a 0-1 column that says where those are.
     """
     model = clone(estimator)
     takes_missing = bool(get_tags(model).input_tags.allow_nan)

@@ -16,7 +16,7 @@ TreatedOnly             the outcome of the treated alone: the baseline to beat  
 
 Every learner takes raw tables. Without an estimator, the base of ClassTransformation is logistic regression, and that of
 all others gradient boosting, which takes categories and missing values as they are; an estimator that does not, such as
-logistic regression, gets levels as 0-1 columns and means for missing numbers.
+logistic regression, gets levels as 0-1 columns, and means for missing numbers with a 0-1 column that says where they are.
 """
 
 from upturn.meta._dr import DRLearner

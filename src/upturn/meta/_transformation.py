@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Floats
-from upturn._encode import LinearEncoder
+from upturn._encode import LinearEncoder, tell_dwarfed
 from upturn._experiment import Experiment
 from upturn._nuisance import (
     CLIP,
@@ -153,6 +153,10 @@ class ClassTransformation(WithPropensity):
             self.coef_, self.intercept_ = model.coef[1], float(model.intercept[1])
         else:
             self._adopt(fit_response(self.estimator, data.X, z, weight, data.schema, seed=0))
+
+    def _tell(self, data: Experiment) -> None:
+        if self.estimator is None:
+            tell_dwarfed(type(self).__name__, self.encoder_, data.X, data.schema)
 
     def _adopt(self, member: Member) -> None:
         self._member = member

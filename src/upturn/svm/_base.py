@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Floats, Indices
-from upturn._encode import LinearEncoder, row_blocks
+from upturn._encode import LinearEncoder, row_blocks, tell_dwarfed
 from upturn._experiment import Experiment
 from upturn._parallel import interruptible
 from upturn._parameters import FLAG, LABEL, NONE, SEED, Rule, number, one_of, whole
@@ -85,6 +85,9 @@ class Machine(UpliftEstimator):
                 encoded, self.kernel, self.gamma, float(self.degree), float(self.coef0), self.n_components, seed
             )
         return self._expand(encoded)
+
+    def _tell(self, data: Experiment) -> None:
+        tell_dwarfed(type(self).__name__, self.encoder_, data.X, data.schema)
 
     def _features(self, X: NDArray[Any]) -> Floats:
         """What ``_w`` multiplies, of other rows."""

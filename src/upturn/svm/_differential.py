@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Floats
-from upturn._encode import LinearEncoder, row_blocks
+from upturn._encode import LinearEncoder, row_blocks, tell_dwarfed
 from upturn._experiment import Experiment
 from upturn._parameters import FLAG, LABEL, Rule, check, number, one_of
 from upturn._target import Label
@@ -130,6 +130,9 @@ class DifferentialSVM(UpliftEstimator):
         self.objective_, self.dual_bound_ = float(solution.objective), float(solution.dual_bound)
         self.dual_gap_, self.n_iter_, self.solver_ = float(solution.gap), int(solution.iterations), solution.solver
         self._set_w(solution.coef)
+
+    def _tell(self, data: Experiment) -> None:
+        tell_dwarfed(type(self).__name__, self.encoder_, data.X, data.schema)
 
     def _choose_lam(self, data: Experiment) -> float:
         weight, treated, success = data.weights, data.arm == 1, data.y > 0
