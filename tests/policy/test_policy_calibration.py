@@ -58,7 +58,9 @@ def test_a_score_that_ranks_the_wrong_way_becomes_a_constant():
             return -super()._predict(X)
 
     for method in ("isotonic", "linear"):
-        found = UpliftCalibrator(Backwards(Ridge()), method=method, random_state=0).fit(X, y, t).predict(X)
+        model = UpliftCalibrator(Backwards(Ridge()), method=method, random_state=0)
+        with pytest.warns(UserWarning, match="higher scores did not go with larger effects"):
+            found = model.fit(X, y, t).predict(X)
         middle = np.quantile(found, [0.05, 0.95])
         np.testing.assert_allclose(middle, effect.mean(), atol=0.15)
 
@@ -104,7 +106,9 @@ def test_no_effect_is_larger_than_the_range_of_the_outcome():
 @pytest.mark.parametrize("level", [0.1, 7.3])
 def test_an_outcome_that_never_varies_has_no_effect(method, level):
     X, _, t, _ = experiment(1000)
-    model = UpliftCalibrator(FirstColumn(Ridge()), method=method, random_state=0).fit(X, np.full(1000, level), t)
+    model = UpliftCalibrator(FirstColumn(Ridge()), method=method, random_state=0)
+    with pytest.warns(UserWarning, match="the same for everybody: the outcome is the same in all rows"):
+        model.fit(X, np.full(1000, level), t)
     assert (model.predict(X) == 0).all()
     assert (model.recommend(X) == 0).all()
 

@@ -47,6 +47,9 @@ _EFFECTS = {
     "min_samples_leaf": 100,
     "l2_regularization": 10.0,
 }
+# Who is treated may depend on products of features, which single splits do not show: larger experiments afford more rounds.
+_ROWS_A_ROUND, _MOST_ROUNDS = 80, 300
+_PARTS, _LEAST = 8, 5  # a leaf asks for no more than this part of the rows, unless that is fewer than so many
 
 
 @dataclass(frozen=True)
@@ -98,8 +101,14 @@ def fit_boosted(
     what: What = "outcome",
     seed: int,
 ) -> Boosted:
-    """Train on 0 and 1 (``classify``) or other numbers; ``what`` they are says how large the trees are."""
+    """Train on 0 and 1 (``classify``) or other numbers; ``what`` they are says how large the trees are.
+
+    Where there are few rows, leaves are smaller: none could be split otherwise. Where there are many, arms are told by more trees.
+    """
     settings = {"outcome": _OUTCOMES, "effect": _EFFECTS, "arm": _ARMS}[what]
+    settings = settings | {"min_samples_leaf": min(settings["min_samples_leaf"], max(len(y) // _PARTS, _LEAST))}
+    if what == "arm":
+        settings["max_iter"] = int(np.clip(len(y) // _ROWS_A_ROUND, settings["max_iter"], _MOST_ROUNDS))
     whole = _train(X, y, weight, schema, classify, settings, seed)
     if not layout_is_known():
         return whole

@@ -9,6 +9,7 @@ from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Floats
+from upturn._columns import warn_user
 from upturn._experiment import Experiment
 from upturn._nuisance import KINDS, Choice, Kind, Member, PropensitySpec, choose_propensity
 from upturn._table import Schema
@@ -27,6 +28,25 @@ class MetaLearner(UpliftEstimator):
     def _member_schema(self) -> Schema:
         """The columns members look at."""
         return self._schema
+
+    def _tell(self, data: Experiment) -> None:
+        if np.ptp(data.y) == 0:
+            warn_user(
+                f"{type(self).__name__} predicts the same for everybody: the outcome is the same in all rows",
+                UserWarning,
+            )
+        elif self._same_for_all(data):
+            name, rows = type(self).__name__, int(data.target.sizes.min())
+            warn_user(
+                f"{name} predicts the same for everybody: {self._why_constant()}; there are {len(data):,} rows, {rows:,} in the smallest arm, "
+                f"and {data.schema.n_features} features. Give it more rows or fewer features, or use UpliftForest, which looks for effects and "
+                "not for outcomes",
+                UserWarning,
+            )
+
+    def _why_constant(self) -> str:
+        """What it means that a learner of this kind tells nobody apart."""
+        return "the models inside found nothing in the features that tells larger from smaller effects"
 
     def _columns(self, X: Floats) -> Floats:
         """Predictions of all members, a column each."""

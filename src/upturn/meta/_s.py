@@ -125,6 +125,9 @@ class SLearner(MetaLearner):
         products = importances[first + n_arms :].reshape(n_arms, first)
         return self._encoder.by_column(importances[:first] + products.sum(axis=0))
 
+    def _why_constant(self) -> str:
+        return "the one model inside does not use the arm, or uses it alike for all, because the features explain more of the outcome"
+
     def _count_members(self) -> int:
         return 1
 

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Floats, Indices
+from upturn._columns import warn_user
 from upturn._experiment import Experiment
 from upturn._nuisance import crossfit, make_folds, rows_that_count
 from upturn._parameters import ELSEWHERE, JOBS, LABEL, SEED, check_parameters, one_of, whole
@@ -149,6 +150,7 @@ class UpliftCalibrator(UpliftEstimator):
             self._calibrate(target, self.estimator._predict(matrix), make_seed(self.random_state))
             self._remember(target.control, target.arms, self.estimator._schema)
             self._library = library_of(X)
+            self._tell(Experiment(matrix, self.estimator._schema, target))
         return self
 
     def _read_unseen(self, X: Any, y: Any, treatment: Any, sample_weight: Any) -> tuple[Floats, Target]:
@@ -167,6 +169,21 @@ class UpliftCalibrator(UpliftEstimator):
         scores = crossfit(make_folds(data, self.cv, seed), fit, data.X, data.n_arms, self.n_jobs)
         self.estimator_ = self._copy(data)
         self._calibrate(data.target, scores, seed)
+
+    def _tell(self, data: Experiment) -> None:
+        if any(effect[0] != effect[-1] for _, effect in self._knots):
+            return
+        name = type(self.estimator_).__name__
+        if np.ptp(data.y) == 0:
+            why = "the outcome is the same in all rows"
+        elif self.estimator_._same_for_all(data):
+            why = f"{name} tells nobody apart: calibrate another model, such as UpliftForest, or gather more rows"
+        else:
+            why = (
+                f"on rows that {name} had not seen, higher scores did not go with larger effects, so its ranking may be chance (or the "
+                "effect is the same for all): use more rows or another model, such as UpliftForest; estimator_.predict has the scores as they are"
+            )
+        warn_user(f"{type(self).__name__} predicts the same for everybody: {why}", UserWarning)
 
     def _copy(self, data: Experiment) -> UpliftEstimator:
         """A copy of the model, fitted."""
