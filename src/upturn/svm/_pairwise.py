@@ -135,12 +135,15 @@ def solve(data: PairData, tol: float = 1e-8, max_iter: int = 1000, start: Floats
         ended = _bundle.minimise(lambda v: objective(data, v), w, tol)
         found = PairSolution(w, value, bound, gap, steps, "lbfgs")
         return found.improved(ended.coef, ended.objective, ended.dual_bound, ended.evaluations, "planes")
-    found = _by_pairs(data, w, tol, room, steps)
+    by_pairs = _by_pairs(data, w, tol, room, 0)
+    found = PairSolution(
+        w, value, bound, gap, steps, "lbfgs"
+    )  # may be far better than what pairs near the margin come to
+    found = found.improved(by_pairs.coef, by_pairs.objective, by_pairs.dual_bound, by_pairs.iterations, by_pairs.solver)
     if found.gap <= tol:
         return found
     hinge = _smooth.SmoothHinge(data.X, data.weight, [(g.high, g.low, g.price) for g in data.groups])
-    start = found.coef if found.objective < objective(data, np.zeros(m))[0] else np.zeros(m)
-    smooth = _smooth.minimise(hinge, lambda v: objective(data, v)[0], start, tol)
+    smooth = _smooth.minimise(hinge, lambda v: objective(data, v)[0], found.coef, tol)
     found = found.improved(smooth.coef, smooth.objective, smooth.dual_bound, smooth.steps, "smooth")
     if found.gap <= tol:
         return found

@@ -24,6 +24,7 @@ import numpy as np
 from upturn._arrays import Floats, Indices
 from upturn.svm._problem import relative_gap
 
+_FIRST = 0.2  # h where there is a good point to start from; 1 if there is none
 _FALL = 0.2  # of h from stage to stage
 _SHARPEST = 1e-7  # below, rounding of the scores would show in the bound
 _MOST_STEPS = 60  # of a stage
@@ -161,11 +162,20 @@ def _stretch_sums(side: Side, first: Indices, last: Indices, origin: Floats) -> 
 
 
 def minimise(hinge: SmoothHinge, objective: Callable[[Floats], float], start: Floats, tol: float) -> SmoothSolution:
-    """Minimise ½ ‖w‖² + the hinge by Newton steps on ever sharper smoothings of it; ``objective`` is the sharp one."""
-    w, best = start, start
-    value, bound, steps, h = objective(start), -np.inf, 0, 1.0
+    """Minimise ½ ‖w‖² + the hinge by Newton steps on ever sharper smoothings of it; ``objective`` is the sharp one.
+
+    The minimisers of the smoothings lie on a path that is nearly straight in h where it ends, so each stage starts from where
+    the last two point to, if that is nearer its minimum than where it is.
+    """
+    w, best, value, bound, steps = start, start, objective(start), -np.inf, 0
+    nothing = objective(np.zeros_like(start))
+    if value > nothing:
+        w, best, value = np.zeros_like(start), np.zeros_like(start), nothing
+    h = _FIRST if value < nothing else 1.0
+    path: list[tuple[float, Floats]] = []
     while h > _SHARPEST * _FALL:
-        w, taken = _newton(hinge, w, h, tol * value)
+        w, taken = _newton(hinge, _guess(hinge, path, w, h), h, tol * value)
+        path = [*path[-1:], (h, w)]
         slope, total = hinge.slopes(w, h)
         u = -(hinge.X.T @ slope)
         before = relative_gap(value, bound) if np.isfinite(bound) else np.inf
@@ -179,6 +189,16 @@ def minimise(hinge: SmoothHinge, objective: Callable[[Floats], float], start: Fl
             break
         h *= _FALL
     return SmoothSolution(best, value, bound, steps)
+
+
+def _guess(hinge: SmoothHinge, path: list[tuple[float, Floats]], w: Floats, h: float) -> Floats:
+    """Where to start the next stage: where the last two minimisers point to, or the last one, by their gradients."""
+    if len(path) < 2:
+        return w
+    (h_0, w_0), (h_1, w_1) = path
+    ahead = w_1 + (h - h_1) / (h_1 - h_0) * (w_1 - w_0)
+    here, there = (point + hinge.X.T @ hinge.slopes(point, h)[0] for point in (w, ahead))
+    return ahead if there @ there < here @ here else w
 
 
 def _newton(hinge: SmoothHinge, w: Floats, h: float, enough: float) -> tuple[Floats, int]:
