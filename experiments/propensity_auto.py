@@ -1,6 +1,6 @@
 """What ``propensity="auto"`` does: how often sound trials lose their shares, and the average effect on confounded tables.
 
-    python experiments/propensity_auto.py [--repeats 100] [--sizes 300 1000 5000 20000 50000] [--out experiments/propensity_auto.json]
+    python experiments/propensity_auto.py [--repeats 100] [--sizes 300 1000 5000 20000 50000] [--minutes 60]
 
 Three kinds of assignment: at random (one half, and one tenth, treated); by a logistic regression of two columns; by steps
 (the sign of a product of two columns), which a line cannot see. For each, the choice that was made and the doubly robust average
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 import warnings
 from pathlib import Path
 
@@ -63,6 +64,8 @@ def table(results):
     ]
     lines.append("|" + "---|" * 12)
     for key, rows in results.items():
+        if len(rows) < 2:
+            continue
         n, assignment = key.split()
         kinds = [row["kind"] for row in rows]
         line = [f"{int(n):,}", assignment, str(len(rows))]
@@ -80,14 +83,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=100)
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
+    parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long")
     parser.add_argument("--out", type=Path, default=Path("experiments/propensity_auto.json"))
     options = parser.parse_args()
+    end = time.time() + 60 * options.minutes
     results = json.loads(options.out.read_text()) if options.out.exists() else {}
     options.out.parent.mkdir(parents=True, exist_ok=True)
     for n in options.sizes:
         for assignment in ASSIGNMENTS:
             rows = results.setdefault(f"{n} {assignment}", [])
             for seed in range(len(rows), repeats_of(n, options.repeats)):
+                if time.time() > end:
+                    break
                 rows.append(one(n, assignment, seed))
             options.out.write_text(json.dumps(results, indent=None).replace("}, {", "},\n{") + "\n")
             print(f"{n} {assignment}: {len(rows)}", flush=True)
