@@ -1,5 +1,6 @@
 """The harness of quality: halves, pairs, truths, and a run from end to end."""
 
+import importlib.util
 import math
 import sys
 from pathlib import Path
@@ -7,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks.quality import run, sets, show
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+from benchmarks.quality import rivals, run, sets, show
 from benchmarks.quality.simulated import SIMULATED
 
 from upturn.datasets import PAPER_ROWS
@@ -81,3 +83,48 @@ def test_standard_error_counts_the_overlap_of_splits():
     plain = np.std(pairs, ddof=1) / 2
     assert show.standard_error(pairs, True) == pytest.approx(plain)
     assert show.standard_error(pairs, False) == pytest.approx(np.std(pairs, ddof=1) * math.sqrt(1 / 4 + 0.25))
+
+
+def test_rivals_without_an_interpreter_are_skipped_with_a_message(monkeypatch, capsys):
+    monkeypatch.delenv(rivals.VARIABLE, raising=False)
+    rivals.interpreters.cache_clear()
+    assert rivals.available(["forest", "econml-causal-forest"]) == ["forest"]
+    assert (
+        "econml-causal-forest is skipped: UPTURN_RIVALS names no interpreter that has econml" in capsys.readouterr().err
+    )
+    rivals.interpreters.cache_clear()
+
+
+def test_a_rival_is_fitted_in_another_interpreter(monkeypatch, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import json, sys, numpy as np\n"
+        "name, seed, given, answer = sys.argv[1:]\n"
+        "rows = np.load(given)\n"
+        "assert name == 'stub' and set(rows) == {'X', 'y', 't', 'asked'}\n"
+        "json.dump({'score': rows['asked'][:, 0].tolist(), 'seconds': 7.0}, open(answer, 'w'))\n"
+    )
+    monkeypatch.setattr(rivals, "_SCRIPT", script)
+    monkeypatch.setattr(rivals, "RIVALS", {"stub": "numpy", "absent": "no_such_library"})
+    monkeypatch.setenv(rivals.VARIABLE, sys.executable)
+    rivals.interpreters.cache_clear()
+    assert rivals.available(["stub", "absent"]) == ["stub"]
+    train, test = sets.load("sim-crescents").split(0)
+    model = rivals.Rival("stub", 3).fit(train.X, train.y, train.treatment)
+    score = model.predict(test.X)
+    assert np.array_equal(score, np.asarray(test.X, float)[:, 0])
+    assert model.seconds == 7.0
+    assert np.array_equal(model.recommend(test.X), score > 0)
+    script.write_text("raise SystemExit('no such luck')")
+    with pytest.raises(ValueError, match="stub: no such luck"):
+        model.predict(test.X)
+    rivals.interpreters.cache_clear()
+
+
+def test_the_page_of_defaults_is_made_of_the_committed_results():
+    spec = importlib.util.spec_from_file_location("make_defaults", ROOT / "docs" / "make_defaults.py")
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    text = made.PAGE.read_text()
+    assert made.page(text) == text
+    assert text.count("±") > 10

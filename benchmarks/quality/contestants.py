@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
+from benchmarks.quality.rivals import RIVALS, Rival
+
+from upturn._nuisance import _boosted as default_trees
 from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.ensemble import UpliftStacking
 from upturn.meta import ClassTransformation, DRLearner, RLearner, SLearner, TLearner, XLearner
@@ -27,6 +31,22 @@ def _plain(kind: Callable[..., Any], **options: Any) -> Callable[[int], Any]:
 def _boosted(split: int, height: int, min_samples_arm: Any = 1, **options: Any) -> Any:
     tree = UpliftTree(max_depth=height, min_samples_split=2, min_samples_leaf=1, min_samples_arm=min_samples_arm)
     return UpliftBoosting(tree, **{"n_estimators": 101, "random_state": split, **options})
+
+
+class _Leaves:
+    """A learner whose default trees ask for leaves of at most one part of ``parts`` of the rows; 1 lets small samples unsplit."""
+
+    def __init__(self, model: Any, parts: int) -> None:
+        self.model, self.parts = model, parts
+
+    def fit(self, X: Any, y: Any, treatment: Any) -> Any:
+        """Fit with other minima than the library's."""
+        with patch.object(default_trees, "_PARTS", self.parts):
+            self.model.fit(X, y, treatment)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
 
 
 CONTESTANTS: dict[str, Callable[[int], Any]] = {
@@ -68,6 +88,16 @@ CONTESTANTS: dict[str, Callable[[int], Any]] = {
         f"boosting-h{h}-sqrt": partial(lambda h, split: _boosted(split, h, min_samples_arm="sqrt"), h)
         for h in (1, 2, 3, 4)
     },
+    # smallest leaves of the default trees of learners, on small sets
+    **{
+        f"{name}-leaves-{parts}": partial(
+            lambda kind, parts, split: _Leaves(kind(random_state=split), parts), kind, parts
+        )
+        for name, kind in (("s", SLearner), ("t", TLearner), ("x", XLearner), ("dr", DRLearner), ("r", RLearner))
+        for parts in (1, 4, 8, 16)
+    },
+    # other libraries, in interpreters of their own
+    **{name: partial(Rival, name) for name in RIVALS},
     # exponents of the uplift machine
     **{f"svm-p{p:g}": partial(lambda p, split: UpliftSVM(p=p), p) for p in (1.0, 1.2, 1.5, 2.0)},
 }

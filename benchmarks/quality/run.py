@@ -16,11 +16,13 @@ RESULTS = Path(__file__).resolve().parent / "results"
 def run(set_names, models, splits, jobs, path):
     """Add rows to the file at ``path``; rows of the same set and model from an earlier run are replaced."""
     from benchmarks.quality.contestants import CONTESTANTS
+    from benchmarks.quality.rivals import available
     from benchmarks.quality.sets import load
 
     unknown = [model for model in models if model not in CONTESTANTS]
     if unknown:
         raise SystemExit(f"no contestants are called {unknown}: there are {sorted(CONTESTANTS)}")
+    models = available(models)
     # Largest first, so that the last job to end is a short one.
     tasks = [
         (name, k)
@@ -128,7 +130,11 @@ def _one(model, train, test):
 
     from upturn.metrics import auuc
 
-    score = np.asarray(model.predict(test.X), dtype=float).reshape(len(test.y), -1)[:, 0]
+    try:
+        score = np.asarray(model.predict(test.X), dtype=float).reshape(len(test.y), -1)[:, 0]
+    except ValueError as error:
+        return {"failed": f"{type(error).__name__}: {error}"[:160]}
+    seconds = getattr(model, "seconds", seconds)  # of a rival, which is fitted elsewhere
     found = {"auuc": auuc(test.y, score, test.treatment), "seconds": seconds, "distinct": len(np.unique(score))}
     if test.effect is not None:
         found |= truth(score, test.effect, np.asarray(model.recommend(test.X)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from benchmarks.quality.run import read
@@ -20,7 +21,6 @@ def show(path, baseline, measure="auuc", half=None):
     others = [model for model in models if model != baseline]
     print(f"{measure}: {baseline}, and what the others add to it ± standard error (paired by split)")
     print(f"{'set':24}{'splits':>7}{baseline:>20}" + "".join(f"{model:>24}" for model in others))
-    collected = {model: [] for model in others}
     for name in sorted({row["set"] for row in rows}):
         mine = [row for row in rows if row["set"] == name]
         base = _by_split(mine, baseline, measure)
@@ -28,33 +28,57 @@ def show(path, baseline, measure="auuc", half=None):
             continue
         line = f"{name:24}{len(base):7}{np.mean(list(base.values())):20.4f}"
         for model in others:
-            pairs = [(value - base[k]) for k, value in _by_split(mine, model, measure).items() if k in base]
-            if not pairs:
-                line += f"{'-':>24}"
-                continue
-            mean, error = float(np.mean(pairs)), standard_error(pairs, mine[0]["simulated"])
-            line += f"{mean:+15.4f} ± {error:.4f}"
-            unit = mine[0]["scale"] if measure == "auuc" else 1.0
-            collected[model].append((mean / unit, mean, error))
+            found = difference(mine, baseline, model, measure)
+            line += f"{'-':>24}" if found is None else f"{found[0]:+15.4f} ± {found[1]:.4f}"
         print(line)
     unit = " (over the outcome's standard deviation)" if measure == "auuc" else ""
     print(f"over sets{unit}:")
-    for model, found in collected.items():
-        if not found:
-            continue
-        scaled = np.array([one[0] for one in found])
-        better = sum(mean > 2 * error for _, mean, error in found)
-        worse = sum(mean < -2 * error for _, mean, error in found)
-        error = scaled.std(ddof=1) / math.sqrt(len(scaled)) if len(scaled) > 1 else math.nan
-        print(
-            f"  {model:22}{scaled.mean():+.5f} ± {error:.5f}, median {np.median(scaled):+.5f}, {len(found)} sets; "
-            f"clearly better on {better}, worse on {worse}"
-        )
+    for model in others:
+        found = over_sets(rows, baseline, model, measure)
+        if found is not None:
+            print(
+                f"  {model:22}{found.mean:+.5f} ± {found.error:.5f}, median {found.median:+.5f}, {found.sets} sets; "
+                f"clearly better on {found.better}, worse on {found.worse}"
+            )
     failed = {(row["set"], row["model"]): row["failed"] for row in rows if "failed" in row}
     for model in models:
         mine = sorted(name for name, of in failed if of == model)
         if mine:
             print(f"{model} did not fit {', '.join(mine)}: {failed[mine[0], model]}")
+
+
+class OverSets(NamedTuple):
+    """What a model adds to a baseline: mean over sets, its standard error, and on how many sets it is clearly better and worse."""
+
+    mean: float
+    error: float
+    median: float
+    sets: int
+    better: int
+    worse: int
+
+
+def difference(rows, baseline, model, measure):
+    """Mean paired difference on the splits of one set, and its standard error; None if there is no pair."""
+    base = _by_split(rows, baseline, measure)
+    pairs = [value - base[k] for k, value in _by_split(rows, model, measure).items() if k in base]
+    return (float(np.mean(pairs)), standard_error(pairs, rows[0]["simulated"])) if pairs else None
+
+
+def over_sets(rows, baseline, model, measure):
+    """The differences of all sets together, those of areas in standard deviations of the outcome."""
+    found = []
+    for name in sorted({row["set"] for row in rows}):
+        mine = [row for row in rows if row["set"] == name]
+        one = difference(mine, baseline, model, measure)
+        if one is not None:
+            found.append((one[0] / (mine[0]["scale"] if measure == "auuc" else 1.0), *one))
+    if not found:
+        return None
+    scaled = np.array([one[0] for one in found])
+    error = float(scaled.std(ddof=1)) / math.sqrt(len(scaled)) if len(scaled) > 1 else math.nan
+    better, worse = (sum(sign * mean > 2 * error for _, mean, error in found) for sign in (1, -1))
+    return OverSets(float(scaled.mean()), error, float(np.median(scaled)), len(found), better, worse)
 
 
 def standard_error(pairs, independent):
