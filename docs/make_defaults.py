@@ -1,0 +1,109 @@
+"""Write the tables of defaults.md from the committed results: python docs/make_defaults.py
+
+Every number comes from a file under benchmarks/quality/results or experiments. The test suite compares the page with these tables.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+from benchmarks.quality import run, show  # noqa: E402
+
+PAGE = Path(__file__).with_name("defaults.md")
+RESULTS = ROOT / "benchmarks" / "quality" / "results"
+
+# what, old default, new default, why, file(s), old contestant, new contestant
+COMPARED = [
+    ("`UpliftSVM(p=)`", "1", "1.2", "p = 1 has one answer for everybody where effects are weak", "svm_power", "svm-p1", "svm-p1.2"),
+    ("`UpliftBoosting(ties=)`", '`"none"`', '`"effect"`', "tied votes rank", "boosting_choose boosting_report", "boosting-h1-paper", "boosting-h1"),
+    ("`UpliftBoosting`: height of its trees", "1", "1", "not decided by the sets: what height 2 would add", "boosting_choose boosting_report", "boosting-h1", "boosting-h2"),
+    ("", "1", "1", "… height 3", "boosting_choose boosting_report", "boosting-h1", "boosting-h3"),
+    ("`CTSForest(leaf=, min_share=, min_samples_split=)`", '`"regularized"`, 0, 100', '`"mean"`, 0.1, `"auto"`', "values from further up mislead, and so do cuts near an end", "cts_leaves", "cts-regularized", "cts-share-auto"),
+    ("`UpliftForest(center=)`", "False", "False", "not yet decided: what centring would add", "forest_centring", "forest-plain", "forest-centred"),
+    *(
+        (f"`{kind}`: smallest leaf of its trees", "50 (effects 100)", "also at most an eighth of the rows", "small arms could not be split", "meta_leaves", f"{name}-leaves-1", f"{name}-leaves-8")
+        for name, kind in (("s", "SLearner"), ("t", "TLearner"), ("x", "XLearner"), ("dr", "DRLearner"), ("r", "RLearner"))
+    ),
+]  # fmt: skip
+
+
+def compared():
+    """Old and new defaults, and what the new one adds: AUUC in standard deviations of the outcome, and the truth on simulations."""
+    lines = [
+        "| default | old | new | why | half | AUUC, over the outcome's standard deviation | ranking by the truth, share of the oracle's |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for what, old, new, why, files, before, after in COMPARED:
+        rows = [
+            row
+            for file in files.split()
+            if (RESULTS / f"{file}.json").exists()
+            for row in run.read(RESULTS / f"{file}.json")
+        ]
+        for half in ("choose", "report"):
+            mine = [row for row in rows if row["half"] == half]
+            cells = [
+                _added(show.over_sets(mine, before, after, measure), digits)
+                for measure, digits in (("auuc", 4), ("share", 3))
+            ]
+            if any(cells):
+                lines.append("| " + " | ".join([what, old, new, why, half, *(cell or "–" for cell in cells)]) + " |")
+    return "\n".join(lines)
+
+
+def _added(found, digits):
+    if found is None:
+        return ""
+    return f"{found.mean:+.{digits}f} ± {found.error:.{digits}f} ({found.sets} sets: {found.better} better, {found.worse} worse)"
+
+
+def propensities():
+    """The error of the average effect with the old default, logistic regression, and with "auto"."""
+    found = json.loads((ROOT / "experiments" / "propensity_auto.json").read_text())
+    words = {
+        "half": "at random, one half",
+        "tenth": "at random, one tenth",
+        "logistic": "by a logistic regression",
+        "steps": "by the sign of a product",
+    }
+    lines = [
+        "| rows | treatment given | repeats | shares kept | root mean squared error, logistic (old) | auto (new) | auto less logistic | interval covers, old | new |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for key, rows in found.items():
+        n, assignment = key.split()
+        old, new = (np.array([row[how] for row in rows]) for how in ("logistic", "auto"))
+        squares = [(one[:, 0] - 1.0) ** 2 for one in (old, new)]
+        apart = np.abs(new[:, 0] - 1.0) - np.abs(old[:, 0] - 1.0)
+        covers = [f"{np.mean(np.abs(one[:, 0] - 1.0) <= 1.96 * one[:, 1]):.0%}" for one in (old, new)]
+        kept = np.mean([row["kind"] == "shares" for row in rows])
+        roots = [f"{np.sqrt(one.mean()):.3f}" for one in squares]
+        error = apart.std(ddof=1) / np.sqrt(len(rows))
+        lines.append(
+            f"| {int(n):,} | {words[assignment]} | {len(rows)} | {kept:.0%} | {roots[0]} | {roots[1]} | {apart.mean():+.3f} ± {error:.3f} | {covers[0]} | {covers[1]} |"
+        )
+    return "\n".join(lines)
+
+
+TABLES = {"compared": compared, "propensities": propensities}
+
+
+def page(text):
+    """The page with its tables made anew."""
+    for name, make in TABLES.items():
+        start, end = (
+            text.index(f"<!-- {name} -->\n") + len(f"<!-- {name} -->\n"),
+            text.index("<!-- end -->", text.index(f"<!-- {name} -->")),
+        )
+        text = text[:start] + make() + "\n" + text[end:]
+    return text
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text()))
