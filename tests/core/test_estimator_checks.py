@@ -25,6 +25,9 @@ OF_ONE = {
     "FilterSelector": {
         "check_sample_weight_equivalence_on_dense_data": "bins are cut at percentiles of the rows, whatever they weigh"
     },
+    "TLearner": {
+        "check_sample_weight_equivalence_on_dense_data": "scikit-learn's trees count the rows of a leaf, whatever they weigh"
+    },
     "UMODLDiscretizer": {"check_transformer_preserve_dtypes": "it turns numbers into codes, which are integers"},
 }
 # Nor for models that draw rows at random or deal them to folds.
