@@ -448,7 +448,7 @@ BAD_STATE = {
     "no schema": (lambda m, _: m["model"]["state"].update(schema=None), "not hold a sound model"),
     "fewer columns": (
         lambda m, _: m["model"]["state"]["schema"].update(names=["age"], levels=[None]),
-        "arrays do not fit the columns",
+        "columns with missing values are out of range",
     ),
     "fewer levels": (
         lambda m, _: m["model"]["state"]["schema"]["levels"].__setitem__(1, []),
