@@ -1,4 +1,4 @@
-"""The picture in report.md: the top of the page of a simulated campaign. Needs chromium and chromium-driver."""
+"""The pictures in report.md: parts of the page of a simulated campaign. Needs chromium and chromium-driver."""
 
 import base64
 import shutil
@@ -12,7 +12,9 @@ from selenium.webdriver.chrome.service import Service
 import upturn as up
 from upturn.datasets import simulate_campaign
 
-WIDTH, HEIGHT = 1000, 700
+WIDTH, HEIGHT = 1000, 900
+# From the top of one part of the page to the bottom of another.
+PICTURES = {"report.png": ("body", ".answer .keys"), "report_budget.png": ("#budget", "#budget .panel")}
 
 
 def main():
@@ -32,9 +34,15 @@ def main():
         size = {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         browser.get(page.save(Path(place) / "report.html").as_uri())
-        top = browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
+        browser.execute_script("document.querySelector('nav').style.position = 'static'")
+        for name, ends in PICTURES.items():
+            boxes = [f"document.querySelector('{end}').getBoundingClientRect()" for end in ends]
+            top, bottom = browser.execute_script(f"return [{boxes[0]}.top + scrollY, {boxes[1]}.bottom + scrollY + 24]")
+            clip = {"x": 0, "y": top, "width": WIDTH, "height": bottom - top, "scale": 0.9}
+            asked = {"format": "png", "captureBeyondViewport": True, "clip": clip}
+            shot = browser.execute_cdp_cmd("Page.captureScreenshot", asked)["data"]
+            (Path(__file__).parent / "images" / name).write_bytes(base64.b64decode(shot))
         browser.quit()
-    (Path(__file__).parent / "images" / "report.png").write_bytes(base64.b64decode(top))
 
 
 if __name__ == "__main__":

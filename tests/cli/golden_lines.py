@@ -21,6 +21,10 @@ LINES: dict[str, tuple[list[str], str]] = {
         "check hillstrom.csv.gz --outcome visit --treatment segment --control 'No E-Mail' --drop conversion,spend",
     ),
     "trial": (["datasets get colon -o colon.parquet"], "check colon.parquet --outcome outcome --treatment treatment"),
+    "report": (
+        ["datasets get colon -o colon.parquet"],
+        "report colon.parquet --outcome outcome --treatment treatment --audience trial --model tree --models '' --folds 2",
+    ),
     "campaign": (
         [
             "datasets get campaign --rows 4000 -o campaign.csv",

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
-from golden_lines import SOURCE, run
+from golden_lines import SOURCE, prepare, run
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE)}
 
@@ -30,6 +30,24 @@ def test_a_million_rows(tmp_path):
     assert scores["person"].equals(table["person"])
     assert scores.filter(table["x0"] > 0.1)["uplift"].mean() == pytest.approx(0.1, abs=0.01)
     assert "score" not in (tmp_path / "upturn.toml").read_text()
+
+
+def test_report_of_hillstrom(tmp_path):
+    """The whole job, by a small model, as somebody with a file would ask for it."""
+    if not prepare(tmp_path):
+        pytest.skip("UPTURN_DATA does not have Hillstrom's file")
+    roles = "--outcome visit --treatment segment --control 'No E-Mail' --drop conversion,spend"
+    small = "--model tree --set max_depth=4 --models '' --folds 2"
+    ran = run(f"report hillstrom.csv.gz {roles} {small} -o page.html --json", tmp_path)
+    found = json.loads(ran.stdout)
+    assert found["rows"] == 64_000
+    assert found["sound"]
+    assert found["kind"] in ("recommend", "rule", "random")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert len(page.encode()) < 3e6
+    assert "Womens E-Mail" in page
+    assert (tmp_path / "upturn.toml").exists()
+    assert "Traceback" not in ran.stderr
 
 
 def cpu_seconds(*line):

@@ -16,7 +16,7 @@ from upturn._report._held_out import ONE_RULE
 from upturn._subgroups._multiple import holm
 from upturn.metrics import auuc
 from upturn.policy import target
-from upturn.trees import UpliftTree
+from upturn.trees import UpliftForest, UpliftTree
 
 SECTIONS = ["answer", "sound", "models", "curves", "budget", "who", "appendix"]
 
@@ -268,6 +268,18 @@ def test_several_arms_say_who_gets_which(offers_page):
     assert "People to give" in read.text
     assert "giving call to everybody" in " ".join(offers_page.answer.advice) + read.text
     assert list(offers_page.page["data"]["bins"]) == ["call", "mail"]
+
+
+def test_the_last_lines_choose_from_another_list(page, mail):
+    """As they stand on the page."""
+    import html
+
+    X, y, treatment = mail
+    lines = html.unescape(re.search(r'aria-label="Next"><code>(.*?)</code>', page.html, re.DOTALL)[1])
+    names = {"up": up, "X": X, "y": y, "treatment": treatment, "X_next": X.head(100), "UpliftForest": UpliftForest}
+    exec(lines, names)
+    assert names["plan"].n == 100
+    assert names["plan"].rule.labels == ["control", "mail"]
 
 
 def test_bad_input_is_refused_in_words(mail):

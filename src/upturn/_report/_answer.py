@@ -75,7 +75,13 @@ def answer(
     sentence, advice = say(check, measured, people, data, words)
     if words.trial and kind != "unsound":
         sentence = _in_a_trial(kind, check, data, words)
-    return Answer(kind, sentence, _sure(measured, data, options, words), advice)
+    sure = _sure(measured, data, options, words)
+    if kind == "recommend":
+        gain = number(1000 * measured.plan.predicted_gain / measured.plan.n)
+        sure.append(
+            f"By its own predictions the plan would gain {gain} {words.per_1000}; what was measured is what counts."
+        )
+    return Answer(kind, sentence, sure, advice)
 
 
 def _kind(check: CheckReport, measured: Measured) -> Kind:
@@ -149,7 +155,7 @@ def _recommend(
     ]
     if not words.trial:
         advice.insert(
-            0, "Score the next list with this model and treat in the order of the plan; the appendix has the lines."
+            0, "Choose from the next list with this model, fitted to all rows: the last lines of the appendix do that."
         )
         advice.append(
             "Keep a small part of the next list untreated, at random: only that tells whether it worked again."
@@ -236,6 +242,4 @@ def _sure(measured: Measured, data: Experiment, options: Options, words: Words) 
         f"the ranges are {options.interval:.0%} intervals.",
         f"The ranking is {chance}: the area between its uplift curve and random targeting is "
         f"{with_interval(1000 * float(area), 1000 * area.low, 1000 * area.high)} {words.per_1000} (0 is chance).",
-        f"By its own predictions the plan would gain {number(1000 * measured.plan.predicted_gain / measured.plan.n)} "
-        f"{words.per_1000}; what was measured is what counts.",
     ]

@@ -17,6 +17,7 @@ from upturn._report._people import HARM, LEAVE
 from upturn._report._words import condition, listed, number, p_value, percent, signed, with_interval
 from upturn._subgroups._result import Subgroups
 
+_LINES = {"Command": "command", "Python": "python"}
 _STATUS = {"ok": "fine", "warning": "problem", "note": "note", "skipped": "not judged"}
 
 
@@ -47,7 +48,8 @@ def make_page(found: Found) -> dict[str, Any]:
         "by_feature": _by_feature(found),
         "card": data_card(found),
         "settings": settings(found),
-        "reproduce": {"python": found.source.get("python", ""), "command": found.source.get("command", "")},
+        "reproduce": [(name, found.source[key]) for name, key in _LINES.items() if found.source.get(key)],
+        "next": found.source.get("next", ""),
         "data": numbers_of(found),
     }
 

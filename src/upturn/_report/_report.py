@@ -229,7 +229,12 @@ def report(
     people = describe(measured, held, data, options, trial=words.trial)
     leaks = [leak["column"] for leak in (about or {}).get("leaks", ())]
     said = answer(checked, list(dict.fromkeys(leaks)), measured, people, data, options, words)
-    source = {"python": _python_lines(estimator, money, audience, outcome, cv, seed), "title": title, **(about or {})}
+    source = {
+        "python": _python_lines(estimator, money, audience, outcome, cv, seed),
+        "next": _next_lines(contestants[main], money),
+        "title": title,
+        **(about or {}),
+    }
     lost = checked.n - len(data.target)
     return Report(Found(checked, data, held, measured, people, said, money, options, words, source, lost), rows)
 
@@ -261,15 +266,29 @@ def _observed(
     return Experiment(kept, target, part(groups, "groups")), rows, money
 
 
+def _prices(money: Money) -> list[str]:
+    """Cost, value, and what to spend, as keywords."""
+    given = {name: getattr(money, name) for name in ("cost", "value", "budget", "fraction")}
+    return [
+        f"{name}={value!r}" if np.ndim(value) == 0 else f"{name}={name}"
+        for name, value in given.items()
+        if value is not None
+    ]
+
+
+def _next_lines(model: Any, money: Money) -> str:
+    """What chooses from a list of new people."""
+    made = " ".join(repr(model).split())
+    keywords = ", ".join(["model.predict(X_next)", *_prices(money), "control=model.control_", "arms=model.arms_"])
+    return f"model = {made}.fit(X, y, treatment)\nplan = up.policy.target({keywords})\nplan.order  # the rows to treat, the best first"
+
+
 def _python_lines(estimator: Any, money: Money, audience: str, outcome: str, cv: int, seed: int) -> str:
     """What makes this page again, given X, y and treatment."""
     parts = ["X", "y", "treatment"]
     if estimator is not None:
         parts.append(f"estimator={' '.join(repr(estimator).split())}")
-    for name in ("cost", "value", "budget", "fraction"):
-        given = getattr(money, name)
-        if given is not None:
-            parts.append(f"{name}={given!r}" if np.ndim(given) == 0 else f"{name}={name}")
+    parts += _prices(money)
     if audience != "business":
         parts.append(f"audience={audience!r}")
     parts += [f"outcome={outcome!r}", f"cv={cv}", f"random_state={seed}"]

@@ -87,23 +87,23 @@ def report(
             budget=budget, fraction=fraction, audience=audience,  # type: ignore[arg-type]
             outcome=_outcome(data),
             title=title, cv=folds, random_state=session.seed, n_jobs=session.jobs,
-            about={"source": data.source.name, "command": _command(session, data, output, given), "python": _python_lines(session, data, output, given, made), "leaks": [vars(leak) for leak in leaks]},
+            about={"source": data.source.name, "command": _command(session, data, output, given), "next": _next(given), "python": _python_lines(session, data, output, given, made), "leaks": [vars(leak) for leak in leaks]},
         )  # fmt: skip
         place.write_text(found.html, encoding="utf-8")
-    answer, plan = found.answer, found.plan
+    answer, plan, recommends = found.answer, found.plan, found.answer.kind == "recommend"
     voice.result(
         f"{found!r}\n\nThe page: {output}",
         output=output,
-        recommends=answer.kind == "recommend",
+        recommends=recommends,
         kind=answer.kind,
         answer=answer.sentence,
         sure=answer.sure,
         advice=answer.advice,
         sound=found.check.ok,
         rows=plan.n,
-        treated=plan.n_treated,
-        per_1000=plan.per_1000,
-        profit=plan.profit,
+        treated=plan.n_treated if recommends else None,
+        per_1000=plan.per_1000 if recommends else None,
+        profit=plan.profit if recommends else None,
     )
     return 0
 
@@ -142,9 +142,34 @@ def _command(session: Session, data: Loaded, output: str, given: dict[str, Any])
     for flag, several in (("--drop", roles.drop), ("--id", roles.id), ("--keep", roles.keep)):
         parts += [flag, ",".join(several)] if several else []
     for name, value in given.items():
-        for one in () if value is None else value if isinstance(value, list) else (value,):
+        for one in _several(value):
             parts += [f"--{name}", str(one)]
     return shlex.join([*map(str, parts), "--seed", str(session.seed), "-o", output])
+
+
+def _next(given: dict[str, Any]) -> str:
+    """The command lines that choose from the next list; which column is what is known by then."""
+    import shlex
+
+    def flags(*names: str) -> list[str]:
+        return [word for name in names for one in _several(given[name]) for word in (f"--{name}", str(one))]
+
+    learn = shlex.join(["upturn", "fit", *flags("model", "set"), "-o", "model.upturn"])
+    choose = [
+        "upturn",
+        "target",
+        "model.upturn",
+        "next.csv",
+        *flags("cost", "value", "budget", "fraction"),
+        "-o",
+        "list.csv",
+    ]
+    return f"{learn}\n{shlex.join(choose)}"
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    """What was given to an option, as often as it was given."""
+    return () if value is None else tuple(value) if isinstance(value, list) else (value,)
 
 
 def _outcome(data: Loaded) -> str:
