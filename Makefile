@@ -9,10 +9,12 @@ UPLOT := 1.6.32
 
 .PHONY: demo test test-nojit test-oldest lint bench guard vendor clean
 
-# The whole job on a simulated campaign, by the command: from a table to a report, a page that a browser opens.
+# The whole job on a simulated campaign: in Python, then by the command, which ends with a report that a browser opens.
 demo: $(INSTALLED)
 	rm -rf build/demo
-	$(BIN)/upturn demo --folder build/demo
+	$(BIN)/python examples/demo.py
+	rm -rf build/demo-command
+	$(BIN)/upturn demo --folder build/demo-command
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
