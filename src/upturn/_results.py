@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Bools
+from upturn._html import paragraphs, table
 from upturn._table import Schema, conform_table
 
 NOT_AVAILABLE = "n/a"  # how a number that is not defined is printed
@@ -52,8 +52,14 @@ def like_input(X: Any, array: NDArray[Any], names: Sequence[str]) -> Any:
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return array
-    made = new_frame({name: np.ascontiguousarray(array[:, j]) for j, name in enumerate(names)}, library_of(X))
-    index = nw.maybe_get_index(frame)
+    return frame_like(X, {name: np.ascontiguousarray(array[:, j]) for j, name in enumerate(names)})
+
+
+def frame_like(X: Any, columns: Mapping[str, Any]) -> Any:
+    """A frame of the library of ``X``, with its index; of whichever is installed where X is an array."""
+    made = new_frame(columns, library_of(X))
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    index = nw.maybe_get_index(frame) if isinstance(frame, nw.DataFrame) else None
     if index is not None:  # pandas and its kin
         made.index = index
     return made
@@ -85,6 +91,24 @@ def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
         ).rstrip()
         for row in [header, *rows]
     )
+
+
+def number_text(value: float, sign: str = "") -> str:
+    """A number with four significant digits and its whole part in full: 7,247,000 and 0.0001234, never 7.247e+06."""
+    if np.isnan(value):
+        return NOT_AVAILABLE
+    size = abs(float(value))
+    if size == 0 or not np.isfinite(size) or not 1e-12 <= size < 1e18:
+        return f"{value:{sign}.4g}"
+    rounded = float(f"{value:.3e}")
+    places = max(0, 3 - int(np.floor(np.log10(abs(rounded)))))
+    text = f"{rounded:{sign},.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def plural(n: int, word: str) -> str:
+    """A count with its noun: 1 model, 2 models."""
+    return f"{n:,} {word}{'' if n == 1 else 's'}"
 
 
 class Table:
@@ -120,6 +144,11 @@ class Table:
         self._title, self._notes, self._formats, self._library = title, tuple(notes), dict(formats or {}), library
 
     @property
+    def library(self) -> str | None:
+        """Name of the library ``to_frame`` makes a frame of."""
+        return self._library
+
+    @property
     def columns(self) -> list[str]:
         """Names of the columns."""
         return list(self._columns)
@@ -147,15 +176,11 @@ class Table:
         if name in self._formats:
             return str(self._formats[name](value))
         if isinstance(value, float | np.floating):
-            return NOT_AVAILABLE if np.isnan(value) else f"{value:.4g}"
+            return number_text(float(value))
         return str(value)
 
     def __repr__(self) -> str:
         return "\n".join([*([self._title] if self._title else []), aligned(*self._cells()), *self._notes])
 
     def _repr_html_(self) -> str:
-        header, rows, _ = self._cells()
-        head = "".join(f"<th>{escape(name)}</th>" for name in header)
-        body = "".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in rows)
-        notes = "".join(f"<p>{escape(line)}</p>" for line in self._notes)
-        return f"<p>{escape(self._title)}</p><table><tr>{head}</tr>{body}</table>{notes}"
+        return paragraphs([self._title]) + table(*self._cells()) + paragraphs(self._notes)

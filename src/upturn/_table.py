@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -31,12 +31,16 @@ _LEVEL = (bool, int, float, str, np.bool_, np.integer, np.floating)  # what a le
 class Schema:
     """What the columns of a table are.
 
-    ``levels[j]`` is None for a numeric column and the tuple of its levels for a categorical one.
+    ``levels[j]`` is None for a numeric column and the tuple of its levels for a categorical one. ``taken`` are columns that
+    were in the table at fit as outcome, treatment or weight, and are passed over wherever they turn up again. ``gaps`` are the
+    columns in which something was missing at fit.
     """
 
     names: tuple[str, ...]
     named: bool
     levels: tuple[tuple[Label, ...] | None, ...]
+    taken: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
 
     @property
     def n_features(self) -> int:
@@ -54,14 +58,21 @@ class Schema:
             "names": list(self.names),
             "named": self.named,
             "levels": [None if levels is None else list(levels) for levels in self.levels],
+            "taken": list(self.taken),
+            "gaps": list(self.gaps),
         }
 
     @classmethod
     def from_json(cls, value: Any) -> Schema:
         """Rebuild and check a schema that was read from a file."""
         names, named, levels = value["names"], value["named"], value["levels"]
+        taken, gaps = value["taken"], value["gaps"]
         good = (
             isinstance(named, bool)
+            and isinstance(taken, list)
+            and isinstance(gaps, list)
+            and all(isinstance(name, str) and name not in names for name in taken)
+            and all(isinstance(name, str) and name in names for name in gaps)
             and isinstance(names, list)
             and isinstance(levels, list)
             and len(names) == len(levels) > 0
@@ -77,7 +88,8 @@ class Schema:
         )
         if not good or len(set(names)) < len(names):
             raise ValueError("the column schema is not well formed")
-        return cls(tuple(names), named, tuple(None if level is None else tuple(level) for level in levels))
+        kinds = tuple(None if level is None else tuple(level) for level in levels)
+        return cls(tuple(names), named, kinds, tuple(taken), tuple(gaps))
 
 
 def read_table(X: Any, *, float32: bool = False, quiet: bool = False) -> tuple[Floats, Schema]:
@@ -90,12 +102,14 @@ def read_table(X: Any, *, float32: bool = False, quiet: bool = False) -> tuple[F
     if columns is None:
         array = _as_array(X)
         schema = Schema(names, False, (None,) * len(names))
-        return _to_matrix(array, schema, float32), schema
+        matrix = _to_matrix(array, schema, float32)
+        return matrix, _with_gaps(schema, matrix)
     levels = tuple(
         _levels(column, name) if column.categorical else None for column, name in zip(columns, names, strict=True)
     )
     schema = Schema(names, named, levels)
     matrix = _encode_columns(columns, schema, float32)
+    schema = _with_gaps(schema, matrix)
     found = [] if quiet else find_identifiers(matrix, schema)
     if found:
         warn_user(
@@ -104,6 +118,12 @@ def read_table(X: Any, *, float32: bool = False, quiet: bool = False) -> tuple[F
             UserWarning,
         )
     return matrix, schema
+
+
+def _with_gaps(schema: Schema, matrix: Floats) -> Schema:
+    """The schema with the columns in which something is missing: a minimum is NaN where any value is."""
+    gone = np.isnan(np.minimum.reduce(matrix, axis=0))
+    return replace(schema, gaps=tuple(name for name, gap in zip(schema.names, gone.tolist(), strict=True) if gap))
 
 
 def find_identifiers(matrix: Floats, schema: Schema) -> list[str]:
@@ -277,7 +297,7 @@ def _reject_repeated(names: list[Any]) -> None:
 
 def _match_names(names: tuple[str, ...], schema: Schema) -> list[int]:
     where = {name: j for j, name in enumerate(names)}
-    known = set(schema.names)
+    known = {*schema.names, *schema.taken}
     unseen = [name for name in names if name not in known]
     missing = [name for name in schema.names if name not in where]
     if unseen or missing:

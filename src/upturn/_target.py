@@ -26,11 +26,14 @@ from upturn._columns import (
     to_numpy,
 )
 from upturn._parameters import LABEL, check
+from upturn._rows import check_order, warn_if_swapped
 
 Label = bool | int | float | str
 Outcome = Literal["any", "binary"]
 
-_CONTROL_WORDS = {"control", "0", "0.0", "false"}
+_CONTROL_WORDS = {
+    "control", "ctrl", "placebo", "none", "no", "holdout", "untreated", "baseline", "0", "0.0", "false",
+}  # fmt: skip
 _MOST_LABELS = 255  # arm codes are uint8
 _APART = 1e60  # how many times the weight of one arm another one may have, for squares of both to be numbers
 _ORDINARY = 30  # weights up to 2^30, and from 2^-30, are taken as they are
@@ -93,7 +96,7 @@ class Target:
         return f"the {'treatment' if code else 'control'} arm {self.labels[code]!r}"
 
 
-def pack(y: Any, treatment: Any, sample_weight: Any = None) -> NDArray[np.void]:
+def pack(y: Any, treatment: Any, sample_weight: Any = None, *, control: Label | None = None) -> NDArray[np.void]:
     """Put outcome, treatment and weight into one array, which every scikit-learn tool takes as ``y``.
 
     Parameters
@@ -104,6 +107,9 @@ def pack(y: Any, treatment: Any, sample_weight: Any = None) -> NDArray[np.void]:
         The label of the arm each row was in.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
+    control : label, optional
+        Which label is control, when its name does not tell: said once, it holds wherever the packed target goes, as every row
+        carries it.
 
     Returns
     -------
@@ -119,10 +125,13 @@ def pack(y: Any, treatment: Any, sample_weight: Any = None) -> NDArray[np.void]:
     if is_packed(y):
         raise ValueError("y is packed already: pass the plain outcome to pack, or use the packed y as it is")
     outcome, labels = read_outcome(y), read_labels(treatment)
-    _find_labels(labels)  # for its complaints
+    found, _ = _find_labels(labels)  # for its complaints
     columns = {"y": outcome, "treatment": labels}
     if sample_weight is not None:
         columns["weight"] = read_weight(sample_weight)
+    if control is not None:
+        label = _find_control(found, control, any_control=False)
+        columns["control"] = np.full(len(labels), label, dtype=labels.dtype)
     check_same_length({"sample_weight" if name == "weight" else name: column for name, column in columns.items()})
     packed = np.empty(len(outcome), dtype=[(name, column.dtype) for name, column in columns.items()])
     for name, column in columns.items():
@@ -150,6 +159,18 @@ def is_packed(y: Any) -> bool:
     """Whether ``y`` was made by :func:`pack`."""
     names = getattr(getattr(y, "dtype", None), "names", None)
     return names is not None and set(names) >= {"y", "treatment"}
+
+
+def packed_control(packed: Any) -> Label | None:
+    """The control arm that a packed target names, if it does."""
+    if "control" not in (packed.dtype.names or ()) or len(packed) == 0:
+        return None
+    labels, _ = _find_labels(np.ascontiguousarray(packed["control"]))
+    if len(labels) > 1:
+        raise ValueError(
+            f"y is packed with several control arms, {sort_labels(labels)!r}: put targets together only where control is the same"
+        )
+    return labels[0]
 
 
 def read_target(
@@ -180,10 +201,16 @@ def read_target(
     if is_packed(y):
         if treatment is not None:
             raise ValueError("treatment was given twice, in the packed y and as an argument: leave one out")
+        named = packed_control(y)
+        if named is not None and control is not None and named != control:
+            raise ValueError(f"control={control!r}, and y is packed with control={named!r}: leave one out")
+        control = named if control is None else control
         y, treatment, weight = unpack(y)
         if weight is not None and sample_weight is not None:
             raise ValueError("sample_weight was given twice, in the packed y and as an argument: leave one out")
         sample_weight = weight if sample_weight is None else sample_weight
+    check_order(y=y, treatment=treatment, sample_weight=sample_weight)
+    warn_if_swapped(y)
     if y is None:
         raise ValueError("an uplift model requires y to be passed, but the target y is None")
     if treatment is None:
@@ -321,7 +348,8 @@ def _factorize(labels: NDArray[Any]) -> tuple[list[Any], NDArray[np.uint8]]:
         rows = np.flatnonzero(np.isin(codes, list(missing)) | (codes >= len(found)))
         raise ValueError(
             f"treatment is missing in {len(rows)} row(s), the first at row {rows[0]}: "
-            "remove rows whose arm is unknown, they cannot tell anything about an effect"
+            "remove rows whose arm is unknown, they cannot tell anything about an effect; where a label is the text 'None', read the table so "
+            "that it stays text, as in pandas.read_csv(path, keep_default_na=False)"
         )
     _not_too_many(len(found), labels)
     return found, codes.astype(np.uint8)
@@ -379,13 +407,19 @@ def _find_control(labels: list[Label], control: Label | None, any_control: bool)
         return labels[labels.index(control)]
     if len(labels) == 1:
         return labels[0]
-    matches = [label for label in labels if str(label).strip().casefold() in _CONTROL_WORDS]
+    matches = [label for label in labels if _sounds_like_control(label)]
     if len(matches) == 1:
         return matches[0]
     if any_control:
         return sort_labels(labels)[0]
     found = "none of the labels looks like a control arm" if not matches else f"{matches!r} all look like control arms"
-    raise ValueError(f"{found} (labels found: {listed}): say which it is, as in control={sort_labels(labels)[0]!r}")
+    raise ValueError(f"{found} (labels found: {listed}): say which of them it is, with control=LABEL")
+
+
+def _sounds_like_control(label: Label) -> bool:
+    """Whether a label is one of the usual words for control, or begins with "no "."""
+    word = str(label).strip().casefold()
+    return word in _CONTROL_WORDS or word.startswith("no ")
 
 
 def _check_known(labels: list[Label], control: Label, arms: list[Label]) -> None:

@@ -18,6 +18,7 @@ import contextlib
 import functools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -30,8 +31,10 @@ from sklearn.utils.validation import check_is_fitted
 from upturn import persist
 from upturn._arrays import Floats, Indices
 from upturn._experiment import Experiment
-from upturn._parameters import Rule, check_parameters
-from upturn._results import library_of
+from upturn._html import paragraphs, preformatted
+from upturn._parameters import NONE, Rule, check, check_parameters, one_of
+from upturn._results import frame_like, library_of, plural
+from upturn._rows import check_order, take_named
 from upturn._table import Schema, conform_table, read_table
 from upturn._target import Label, Outcome, Target, decode, read_measured, read_target
 from upturn.metrics._areas import mean_area
@@ -93,11 +96,13 @@ class Gated(BaseEstimator):  # type: ignore[misc]
         ----------
         X : table of shape (n, p)
             Features: numpy, pandas, polars or pyarrow.
-        y : array-like of shape (n,)
-            Outcome; or a packed target made by :func:`upturn.pack`, and then no treatment.
-        treatment : array-like of shape (n,), optional
+        y : array-like of shape (n,), or str
+            Outcome; or a packed target made by :func:`upturn.pack`, and then no treatment. Outcome, treatment and weight may
+            also be names of columns of X, as in ``fit(table, "visit", "segment")``: they are no features then, and are passed
+            over in tables that come later.
+        treatment : array-like of shape (n,), or str, optional
             The label of the arm each row was in.
-        sample_weight : array-like of shape (n,), optional
+        sample_weight : array-like of shape (n,), or str, optional
             Weights of the rows.
 
         Returns
@@ -106,8 +111,11 @@ class Gated(BaseEstimator):  # type: ignore[misc]
         """
         with all_or_nothing(self):
             check_parameters(self)
+            X, columns, taken = take_named(X, y=y, treatment=treatment, sample_weight=sample_weight)
+            check_order(X=X, y=y)
             matrix, schema = read_table(X, float32=self._float32)
-            target = read_target(y, treatment, sample_weight, control=self.control, outcome=self._outcome)
+            schema = replace(schema, taken=taken) if taken else schema
+            target = read_target(**columns, control=self.control, outcome=self._outcome)
             data, self._library = Experiment(matrix, schema, target), library_of(X)
             if target.n_arms > 1 and not self._multi_arm:
                 raise ValueError(
@@ -191,10 +199,35 @@ class Gated(BaseEstimator):  # type: ignore[misc]
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text = str(super().__repr__(N_CHAR_MAX))
-        if self.__sklearn_is_fitted__():
-            arms = f"arm {self.arms_[0]!r}" if len(self.arms_) == 1 else f"arms {self.arms_!r}"
-            text += f" [fitted: control {self.control_!r}, {arms}, {self.n_features_in_} features]"
-        return text
+        return f"{text} [{self._fitted_words()}]" if self.__sklearn_is_fitted__() else text
+
+    def _fitted_words(self) -> str:
+        """What a fitted model is of."""
+        arms = f"arm {self.arms_[0]!r}" if len(self.arms_) == 1 else f"arms {self.arms_!r}"
+        return f"fitted: control {self.control_!r}, {arms}, {plural(self.n_features_in_, 'feature')}"
+
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + self._fitted_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        shown: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in shown:  # scikit-learn's diagram
+            shown["text/html"] = str(shown["text/html"]) + self._fitted_html()
+        return shown
+
+    def _fitted_html(self) -> str:
+        """What a notebook shows below the diagram of a fitted model: what it is of, and a single tree in words."""
+        if not self.__sklearn_is_fitted__():
+            return ""
+        words = (
+            preformatted(self.export_text())
+            if hasattr(self, "export_text") and not hasattr(self, "n_estimators")
+            else ""
+        )
+        return paragraphs([self._fitted_words()]) + words
+
+
+_OUTPUT = one_of("frame").named("'frame'") | NONE.named("None for an array")
 
 
 def _estimates_responses(model: Any) -> bool:
@@ -211,20 +244,25 @@ class UpliftEstimator(Gated):
 
     __metadata_request__score = _ROUTED
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Any, *, output: Literal["frame"] | None = None) -> Any:
         """Predicted uplift: what treatment adds to the outcome, row by row.
 
         Parameters
         ----------
         X : table of shape (n, p)
             The columns of the fit, in any order when they are named.
+        output : {None, "frame"}
+            An array, or a frame of the library of X with its index and a column per arm, named as the arm.
 
         Returns
         -------
-        array of shape (n,), or (n, K) for K arms in the order of ``arms_``
+        array of shape (n,), or (n, K) for K arms in the order of ``arms_``; or a frame
         """
+        check("output", output, _OUTPUT)
         with np.errstate(all="ignore"):  # what overflows is refused in words
             scores = finite(self._predict(self._encode(X)))
+        if output is not None:
+            return frame_like(X, {str(arm): scores[:, k] for k, arm in enumerate(self.arms_)})
         return scores[:, 0] if len(self.arms_) == 1 else scores
 
     @available_if(_estimates_responses)  # type: ignore[untyped-decorator]
@@ -233,12 +271,17 @@ class UpliftEstimator(Gated):
         with np.errstate(all="ignore"):
             return finite(self._predict_response(self._encode(X)))
 
-    def recommend(self, X: Any) -> NDArray[Any]:
-        """The label each row should get by the model's own rule; the control label where nothing helps."""
+    def recommend(self, X: Any, *, output: Literal["frame"] | None = None) -> Any:
+        """The label each row should get by the model's own rule; the control label where nothing helps.
+
+        With ``output="frame"``, a frame of the library of X with its index and the column "recommended".
+        """
+        check("output", output, _OUTPUT)
         self._refuse_without_zero()
         matrix = self._encode(X)
         with np.errstate(all="ignore"):
-            return decode([self.control_, *self.arms_], self._recommend(matrix))
+            labels = decode([self.control_, *self.arms_], self._recommend(matrix))
+        return labels if output is None else frame_like(X, {"recommended": labels})
 
     def _same_for_all(self, data: Experiment) -> bool:
         """Whether all rows are predicted the same, some of them being asked first."""
@@ -266,7 +309,9 @@ class UpliftEstimator(Gated):
 
     def _gate_experiment(self, X: Any, y: Any, treatment: Any, sample_weight: Any) -> tuple[Floats, Target]:
         """Gate an experiment that a fitted model is judged by."""
-        target = read_measured(y, treatment, sample_weight, known=(self.control_, self.arms_))
+        X, columns, _ = take_named(X, y=y, treatment=treatment, sample_weight=sample_weight)
+        check_order(X=X, y=y)
+        target = read_measured(**columns, known=(self.control_, self.arms_))
         data = Experiment(self._encode(X), self._schema, target)
         return data.X, data.target
 

@@ -114,7 +114,7 @@ def test_expected_shares(upturn, mail):
         ),
         (["mail.csv", "--outcome", "visit", "--treatment", "joined"], "expected the labels of arms"),
         (["mail.csv", "--outcome", "visit", "--treatment", "customer"], "expected the labels of at most 255 arms"),
-        (["mail.csv", "--outcome", "visit", "--treatment", "region"], "say which it is, as in --control 'north'"),
+        (["mail.csv", "--outcome", "visit", "--treatment", "region"], "say which of them it is, with --control LABEL"),
         (["mial.csv", *FLAGS], "there is no file 'mial.csv': did you mean 'mail.csv'?"),
         ([], "no table was named"),
         (["mail.csv", *FLAGS, "--expected", "half"], "expected a share for each arm, as in control=0.5,mail=0.5"),

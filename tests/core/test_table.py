@@ -549,10 +549,15 @@ def test_schema_survives_json(frame):
         {"levels": [None, ["x", "x"]]},
         {"levels": [None, "xy"]},
         {"levels": None},
+        {"taken": "visit"},
+        {"taken": [1]},
+        {"taken": ["a"]},
+        {"gaps": "a"},
+        {"gaps": ["c"]},
     ],
 )
 def test_schema_that_is_not_well_formed(change):
-    good = {"names": ["a", "b"], "named": True, "levels": [None, ["x", "y"]]}
+    good = {"names": ["a", "b"], "named": True, "levels": [None, ["x", "y"]], "taken": ["visit"], "gaps": ["b"]}
     Schema.from_json(good)
     with pytest.raises(ValueError, match="schema is not well formed"):
         Schema.from_json({**good, **change})

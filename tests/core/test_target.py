@@ -152,10 +152,12 @@ def test_sort_never_compares_kinds():
 
 
 @given(
-    word=st.sampled_from(["control", "0", "0.0", "false"]),
+    word=st.sampled_from(["control", "0", "0.0", "false", "placebo", "none"]),
     flips=st.lists(st.booleans(), min_size=7, max_size=7),
     pads=st.tuples(st.sampled_from(["", " ", "\t "]), st.sampled_from(["", "  ", "\n"])),
-    others=st.sets(st.sampled_from(["mail", "sms", "1", "treatment", "controls", "00", "no"]), min_size=1, max_size=3),
+    others=st.sets(
+        st.sampled_from(["mail", "sms", "1", "treatment", "controls", "00", "nothing"]), min_size=1, max_size=3
+    ),
 )
 def test_control_is_found_by_its_name(word, flips, pads, others):
     name = pads[0] + "".join(c.upper() if flip else c for c, flip in zip(word, flips, strict=False)) + pads[1]
@@ -182,11 +184,60 @@ def test_unknown_control_lists_the_labels():
 
 
 def test_no_control_lists_the_labels_and_says_what_to_do():
-    message = (
-        r"none of the labels looks like a control arm \(labels found: 'a', 'b'\): say which it is, as in control='a'"
-    )
+    message = r"none of the labels looks like a control arm \(labels found: 'a', 'b'\): say which of them it is, with control=LABEL"
     with pytest.raises(ValueError, match=message):
         read_target(Y, ["b", "a", "b", "a"])
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "control",
+        "Placebo",
+        "none",
+        "NO",
+        "holdout",
+        "untreated",
+        "ctrl",
+        "Baseline",
+        "0",
+        "false",
+        "No E-Mail",
+        "no call",
+    ],
+)
+def test_control_is_known_by_its_name(word):
+    assert read_target(Y, [word, "drug", word, "drug"]).control == word
+
+
+def test_the_hint_names_no_arm():
+    """It would be the first in the alphabet, which is as likely the treatment."""
+    with pytest.raises(ValueError, match="control=LABEL"):
+        read_target(Y, ["drug", "sugar", "drug", "sugar"])
+    with pytest.raises(ValueError, match="all look like control arms"):
+        read_target(Y, ["none", "placebo", "none", "placebo"])
+    for label in ("nothing", "notice", "normal"):
+        with pytest.raises(ValueError, match="none of the labels"):
+            read_target(Y, [label, "drug", label, "drug"])
+
+
+def test_missing_labels_are_never_control():
+    with pytest.raises(ValueError, match="keep_default_na=False"):
+        read_target(Y, [None, "drug", None, "drug"])
+
+
+def test_a_packed_target_carries_its_control():
+    packed = up.pack(Y, ["a", "b", "a", "b"], control="b")
+    assert read_target(packed).control == "b"
+    assert read_target(np.concatenate([packed[:2], packed[2:]])).arms == ["a"]
+    assert read_target(packed[[0, 1]]).control == "b"
+    with pytest.raises(ValueError, match="packed with control='b'"):
+        read_target(packed, control="a")
+    with pytest.raises(ValueError, match="several control arms"):
+        read_target(np.concatenate([packed, up.pack(Y, ["a", "b", "a", "b"], control="a")]))
+    with pytest.raises(ValueError, match="is not among the labels"):
+        up.pack(Y, ["a", "b", "a", "b"], control="c")
+    assert len(up.unpack(packed)) == 3
 
 
 def test_two_controls_are_ambiguous():

@@ -382,3 +382,23 @@ def test_a_damaged_file_is_refused(experiment, tmp_path):
     model.save(tmp_path / "model")
     with pytest.raises(ModelFileError, match="node table"):
         upturn.load(tmp_path / "model")
+
+
+def test_words_of_a_tree_say_missing_only_where_something_was():
+    rng = np.random.default_rng(0)
+    X, t = rng.integers(0, 10, (4000, 2)).astype(float), rng.integers(0, 2, 4000)
+    y = rng.random(4000) < 0.4 + 0.3 * t * np.where(X[:, 0] < 5, 1, -1)
+    whole = UpliftTree(max_depth=1, random_state=0).fit(X, y, t)
+    lines = whole.export_text(digits=2).splitlines()
+    assert lines[1].startswith("|   x0 <= 4.5: ")
+    assert lines[2].startswith("|   x0 > 4.5: ")
+    assert not whole.export_json()["root"]["gaps"]
+    holes = X.copy()
+    holes[::7, 0] = np.nan
+    text = UpliftTree(max_depth=1, random_state=0).fit(holes, y, t).export_text(digits=2)
+    assert text.count("or missing") == 1
+    pd = pytest.importorskip("pandas")
+    levels = UpliftTree(max_depth=1, random_state=0).fit(
+        pd.DataFrame({"c": np.where(X[:, 0] < 5, "low", "high")}), y, t
+    )
+    assert "c not in {" in levels.export_text()

@@ -14,6 +14,7 @@ from upturn._experiment import Experiment
 from upturn._nuisance import crossfit, make_folds, rows_that_count
 from upturn._parameters import ELSEWHERE, JOBS, LABEL, SEED, check_parameters, one_of, whole
 from upturn._results import Table, library_of
+from upturn._rows import take_named
 from upturn._seeds import make_seed
 from upturn._table import Schema
 from upturn._target import Label, Target, read_target
@@ -156,7 +157,8 @@ class UpliftCalibrator(UpliftEstimator):
     def _read_unseen(self, X: Any, y: Any, treatment: Any, sample_weight: Any) -> tuple[Floats, Target]:
         """Gate an experiment for a model that is fitted already."""
         known = (self.estimator.control_, self.estimator.arms_)
-        target = read_target(y, treatment, sample_weight, known=known, outcome=self._outcome)
+        X, columns, _ = take_named(X, y=y, treatment=treatment, sample_weight=sample_weight)
+        target = read_target(**columns, known=known, outcome=self._outcome)
         data = Experiment(self.estimator._encode(X), self.estimator._schema, target)
         return data.X, data.target
 

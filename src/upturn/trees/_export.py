@@ -21,7 +21,7 @@ def describe(nodes: Nodes, bins: Bins, schema: Schema, arms: Sequence[Label]) ->
 
     A node has ``node`` (its number), ``weight`` and ``response`` per arm (control first, as listed by ``arms`` at the
     top), ``effect`` of each arm against control; an inner node also ``feature``, ``gain``, ``missing`` ("left" or
-    "right"), either ``threshold`` (values up to it go left; None if only missing values separate) or ``levels`` (those
+    "right"), ``gaps`` (whether any value of the feature was missing at fit), either ``threshold`` (values up to it go left; None if only missing values separate) or ``levels`` (those
     that go left), and ``left`` and ``right``.
     """
 
@@ -41,6 +41,7 @@ def describe(nodes: Nodes, bins: Bins, schema: Schema, arms: Sequence[Label]) ->
         out["feature"] = schema.names[feature]
         out["gain"] = float(nodes.gain[node])
         out["missing"] = "left" if nodes.missing_left[node] else "right"
+        out["gaps"] = schema.names[feature] in schema.gaps
         if nodes.category_set[node] >= 0:
             levels = schema.levels[feature] or ()
             chosen = set_members(nodes.sets[nodes.category_set[node]])
@@ -74,18 +75,21 @@ def written(value: float, digits: int, sign: str = "") -> str:
     return f"{value:{sign}.{max(digits, ahead)}g}"
 
 
-def condition(node: dict[str, Any], digits: int = 4, most_levels: int | None = None) -> str:
-    """The test of an inner node in words: what goes left; of more than ``most_levels`` levels the first few."""
-    name = node["feature"]
-    missing = node["missing"] == "left"
+def condition(node: dict[str, Any], digits: int = 4, most_levels: int | None = None, side: str = "left") -> str:
+    """What goes to one side of an inner node, in words; of more than ``most_levels`` levels the first few.
+
+    Missing values are spoken of where the feature has some.
+    """
+    name, missing = node["feature"], node["missing"] == side
+    tail = " or missing" if missing and node["gaps"] else ""
     if "levels" in node:
         levels = [str(level) for level in node["levels"]]
         if most_levels is not None and len(levels) > most_levels:
             levels[most_levels - 1 :] = [f"… {len(levels) - most_levels + 1} more"]
-        return f"{name} in {{{', '.join(levels)}}}" + (" or missing" if missing else "")
+        return f"{name} {'in' if side == 'left' else 'not in'} {{{', '.join(levels)}}}{tail}"
     if node["threshold"] is None:
         return f"{name} is missing" if missing else f"{name} is not missing"
-    return f"{name} <= {written(node['threshold'], digits)}" + (" or missing" if missing else "")
+    return f"{name} {'<=' if side == 'left' else '>'} {written(node['threshold'], digits)}{tail}"
 
 
 def to_text(tree: dict[str, Any], digits: int = 4) -> str:
@@ -107,6 +111,5 @@ def to_text(tree: dict[str, Any], digits: int = 4) -> str:
         words, node, depth = waiting.pop()
         lines.append(f"{'|   ' * depth}{words}: {numbers(node)}")
         if "feature" in node:
-            test = condition(node, digits)
-            waiting += [(f"not ({test})", node["right"], depth + 1), (test, node["left"], depth + 1)]
+            waiting += [(condition(node, digits, side=side), node[side], depth + 1) for side in ("right", "left")]
     return "\n".join(lines)

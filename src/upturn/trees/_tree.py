@@ -124,7 +124,7 @@ class UpliftTree(MemberTree):
     >>> print(tree.export_text(digits=2))
     all: effect +0.0073 [0: 0.39 (n=1948); 1: 0.4 (n=2052)]
     |   x0 <= 4.5: effect +0.32 [0: 0.39 (n=957); 1: 0.71 (n=1016)]
-    |   not (x0 <= 4.5): effect -0.3 [0: 0.4 (n=991); 1: 0.099 (n=1036)]
+    |   x0 > 4.5: effect -0.3 [0: 0.4 (n=991); 1: 0.099 (n=1036)]
     >>> tree.recommend([[2, 0], [7, 0]])
     array([1, 0])
     """

@@ -1,0 +1,131 @@
+"""Columns by name, indexes in another order, and a treatment in the outcome's place."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import upturn as up
+from upturn.meta import ClassTransformation
+from upturn.metrics import auuc, evaluate
+from upturn.model_selection import compare_models, uplift_train_test_split
+from upturn.trees import UpliftTree
+
+RNG = np.random.default_rng(0)
+N = 600
+TABLE = pd.DataFrame(
+    {
+        "age": RNG.normal(size=N),
+        "visit": RNG.integers(0, 2, N),
+        "income": RNG.normal(size=N),
+        "segment": RNG.choice(["no mail", "mail"], N),
+        "weight": RNG.uniform(0.5, 2, N),
+        "house": np.arange(N) // 2,
+    }
+)
+FEATURES = TABLE[["age", "income", "house"]]
+KINDS = {"pandas": lambda t: t, "polars": pl.from_pandas, "pyarrow": pa.Table.from_pandas}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_may_be_named(kind):
+    table = KINDS[kind](TABLE)
+    named = UpliftTree(max_depth=2, random_state=0).fit(table, "visit", "segment", "weight")
+    apart = UpliftTree(max_depth=2, random_state=0).fit(FEATURES, TABLE.visit, TABLE.segment, TABLE.weight)
+    assert list(named.feature_names_in_) == ["age", "income", "house"]
+    assert named.control_ == "no mail"
+    expected = apart.predict(FEATURES)
+    np.testing.assert_array_equal(named.predict(table), expected)  # passed over at predict
+    np.testing.assert_array_equal(named.predict(KINDS[kind](FEATURES)), expected)
+    assert named.score(table, "visit", "segment") == apart.score(FEATURES, TABLE.visit, TABLE.segment)
+
+
+def test_taken_columns_are_saved(tmp_path):
+    model = UpliftTree(max_depth=2, random_state=0).fit(TABLE, "visit", "segment", "weight")
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(up.load(tmp_path / "m").predict(TABLE), model.predict(FEATURES))
+    with pytest.raises(ValueError, match="unseen at fit time: 'other'"):
+        model.predict(TABLE.assign(other=1))
+
+
+def test_check_splits_and_comparisons_take_names():
+    report = up.check(TABLE, "visit", "segment", sample_weight="weight", groups="house")
+    plain = up.check(
+        TABLE[["age", "income"]], TABLE.visit, TABLE.segment, sample_weight=TABLE.weight, groups=TABLE.house
+    )
+    assert str(report) == str(plain)
+    parts = uplift_train_test_split(TABLE, "visit", "segment", groups="house", random_state=0)
+    assert list(parts[0].columns) == ["age", "income", "weight"]
+    assert parts[2].index.equals(parts[0].index)
+    models = {"one": ClassTransformation()}
+    found = compare_models(models, TABLE, "visit", "segment", "weight", groups="house", cv=3, random_state=0)
+    X = TABLE[["age", "income"]]
+    same = compare_models(models, X, TABLE.visit, TABLE.segment, TABLE.weight, groups=TABLE.house, cv=3, random_state=0)
+    np.testing.assert_array_equal(found["one"], same["one"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((TABLE, "vist", "segment"), "y='vist': X has no such column; did you mean 'visit'"),
+        ((TABLE, "visit", "visit"), "the same column is named twice"),
+        ((TABLE.to_numpy(), "visit", "segment"), "X is a ndarray without names"),
+        ((TABLE[["visit", "segment"]], "visit", "segment"), "no feature is left"),
+    ],
+)
+def test_names_that_cannot_be(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        UpliftTree().fit(*arguments)
+
+
+def test_the_same_labels_in_another_order_are_refused():
+    order = np.random.default_rng(1).permutation(N)
+    shuffled = FEATURES.iloc[order]
+    with pytest.raises(
+        ValueError, match=r"X and y hold the same index labels in another order.*y.loc\[X.index\].*y.to_numpy\(\)"
+    ):
+        UpliftTree().fit(shuffled, TABLE.visit, TABLE.segment)
+    with pytest.raises(ValueError, match=r"y and treatment hold the same index"):
+        UpliftTree().fit(FEATURES.to_numpy(), TABLE.visit, TABLE.segment.iloc[order])
+    score = pd.Series(np.arange(N), index=order)
+    with pytest.raises(ValueError, match=r"y and score hold the same index"):
+        auuc(TABLE.visit, score, TABLE.segment)
+    with pytest.raises(ValueError, match=r"model 'a': y and score hold the same index"):
+        evaluate(TABLE.visit, {"a": score}, TABLE.segment)
+    with pytest.raises(ValueError, match=r"X and y hold the same index"):
+        up.check(shuffled, TABLE.visit, TABLE.segment)
+    fitted = UpliftTree(random_state=0).fit(
+        shuffled, TABLE.visit.loc[shuffled.index], TABLE.segment.loc[shuffled.index]
+    )
+    by_place = UpliftTree(random_state=0).fit(shuffled, TABLE.visit.to_numpy()[order], TABLE.segment.to_numpy()[order])
+    np.testing.assert_array_equal(fitted.predict(FEATURES), by_place.predict(FEATURES))
+
+
+def test_other_labels_are_paired_by_place():
+    other = TABLE.visit.set_axis(np.arange(N) + 1000)
+    double = TABLE.segment.set_axis(np.arange(N) // 2)
+    UpliftTree(random_state=0).fit(FEATURES, other, double)
+
+
+def test_a_treatment_in_the_outcomes_place_is_told():
+    y, treatment = TABLE.visit.rename("outcome"), pd.Series(RNG.integers(0, 2, N), name="Treatment")
+    with pytest.warns(UserWarning, match=r"y is a column called 'Treatment': the order here is fit\(X, y, treatment\)"):
+        UpliftTree(random_state=0).fit(FEATURES, treatment, y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_predictions_as_a_frame(kind):
+    table = KINDS[kind](FEATURES.iloc[::2])
+    model = UpliftTree(max_depth=2, random_state=0).fit(FEATURES, TABLE.visit, TABLE.segment)
+    frame, advised = model.predict(table, output="frame"), model.recommend(table, output="frame")
+    assert type(frame).__module__.split(".")[0] == kind
+    np.testing.assert_array_equal(np.asarray(frame["mail"]), model.predict(table))
+    assert np.asarray(advised["recommended"]).tolist() == model.recommend(table).tolist()
+    if kind == "pandas":
+        assert frame.index.equals(table.index)
+        assert advised.index.equals(table.index)
+    several = UpliftTree(max_depth=2, random_state=0).fit(FEATURES, TABLE.visit, np.arange(N) % 3)
+    assert list(several.predict(FEATURES, output="frame").columns) == ["1", "2"]
+    with pytest.raises(ValueError, match="output='table'"):
+        model.predict(table, output="table")
