@@ -21,6 +21,7 @@ from sklearn.utils.validation import _num_samples
 from upturn._arrays import Floats, Indices
 from upturn._clusters import check_clusters, read_clusters
 from upturn._parameters import FLAG, SEED, check, is_whole, one_of, whole
+from upturn._rows import take_named
 from upturn._seeds import make_seed
 from upturn._target import Target, is_packed, read_target
 from upturn.kernels.hashing import FOLDS, SPLIT, words
@@ -140,7 +141,7 @@ class UpliftGroupKFold(BaseCrossValidator):  # type: ignore[misc]
     >>> from upturn.model_selection import UpliftGroupKFold
     >>> shop, treatment, y = [1, 1, 2, 2, 3, 3, 4, 4], [0, 0, 1, 1, 0, 0, 1, 1], [0, 1] * 4
     >>> [test.tolist() for _, test in UpliftGroupKFold(2, random_state=0).split(None, y, treatment, groups=shop)]
-    [[0, 1, 6, 7], [2, 3, 4, 5]]
+    [[2, 3, 4, 5], [0, 1, 6, 7]]
     """
 
     __metadata_request__split: ClassVar = {"treatment": True, "groups": True}
@@ -283,7 +284,8 @@ def uplift_train_test_split(
     Parameters
     ----------
     X, y, treatment : tables and arrays of length n
-        The experiment; no treatment when ``y`` is packed.
+        The experiment; no treatment when ``y`` is packed. y, treatment and groups may be names of columns of X, which come back
+        as columns of their own.
     *arrays : tables or arrays of length n
         Anything else to split the same way, such as weights.
     test_size : float or int
@@ -311,6 +313,8 @@ def uplift_train_test_split(
     >>> sum(t1), sum(t2)
     (2, 2)
     """
+    X, columns, _ = take_named(X, y=y, treatment=treatment, groups=groups)
+    y, treatment, groups = columns.values()
     target = _read_split(X, y, treatment, None)
     for array in arrays:
         if _rows_of(array, "one of the arrays") != len(target.y):

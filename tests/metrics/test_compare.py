@@ -20,6 +20,7 @@ from upturn.metrics import (
     policy_value,
     qini_curve,
     toc_curve,
+    uplift_at,
     uplift_curve,
 )
 
@@ -42,7 +43,7 @@ def test_evaluation_holds_what_the_metrics_say():
             assert table[name][metric] == single
             np.testing.assert_array_equal(table[name][metric].samples, single.samples)
     text = repr(table).splitlines()
-    assert text[0].startswith("3 model(s) on 3,000 rows (0 ")
+    assert text[0].startswith("3 models on 3,000 rows (0 ")
     assert [line.split()[0] for line in text[2:5]] == ["oracle", "noisy", "guess"]
     assert "per 1,000 people" in text[-1]
     frame = table.to_frame()
@@ -66,6 +67,54 @@ def test_paired_differences():
     assert list(against["model"]) == ["oracle", "noisy"]
     assert set(against["against"]) == {"guess"}
     assert "p_value" in repr(against)
+
+
+def test_many_comparisons_are_adjusted():
+    y, scores, treatment = experiment()
+    table = compare(y, scores, treatment, random_state=4)
+    p, order = table["p_value"], np.argsort(table["p_value"])
+    expected, worst = np.empty(3), 0.0
+    for j, at in enumerate(order):  # Holm, step by step
+        worst = max(worst, min(1.0, (3 - j) * p[at]))
+        expected[at] = worst
+    np.testing.assert_allclose(table["p_holm"], expected)
+    assert "p_holm: adjusted for 3 comparisons" in repr(table)
+    one = compare(y, {name: scores[name] for name in ("oracle", "guess")}, treatment, random_state=4)
+    assert one["p_holm"][0] == one["p_value"][0]
+    assert "p_holm" not in repr(one)
+    assert "p_holm" in one.to_frame().columns
+
+
+def test_k_of_the_top():
+    y, scores, treatment = experiment()
+    one = {"oracle": scores["oracle"]}
+    table = evaluate(y, one, treatment, k=0.1, interval=None)
+    assert table["oracle"]["uplift_at"] == uplift_at(y, scores["oracle"], treatment, k=0.1)
+    assert "uplift_at k=0.1" in repr(table)
+    assert "uplift_at k=0.3" in repr(evaluate(y, one, treatment, interval=None))
+    both = evaluate(y, one, treatment, k=0.2, metrics=["uplift_at", ("uplift_at", {"k": 0.5})], interval=None)
+    assert list(both["oracle"]) == ["uplift_at", "uplift_at 0.5"]
+    assert both["oracle"]["uplift_at 0.5"] == uplift_at(y, scores["oracle"], treatment, k=0.5)
+    assert "uplift_at k=0.2" in repr(both)
+    assert "uplift_at k=0.5" in repr(both)
+
+
+def test_rates_are_printed_per_thousand_and_money_per_person():
+    y, scores, treatment = experiment()
+    two = {name: scores[name] for name in ("oracle", "guess")}
+    rate, money = evaluate(y, two, treatment, metrics=["auuc"]), evaluate(50.0 * y, two, treatment, metrics=["auuc"])
+    value = float(rate["oracle"]["auuc"])
+    assert f"oracle  {1000 * value:.4g} [" in repr(rate)
+    assert "outcomes per 1,000 people; 0 is random" in repr(rate)
+    assert f"oracle  {50 * value:.4g} [" in repr(money)
+    assert "outcome per person; 0 is random" in repr(money)
+    pair = compare(y, two, treatment)
+    assert f" {1000 * pair['difference'][0]:.4g} " in repr(pair)
+    assert "Paired differences in auuc, per 1,000 people, on 3,000 rows" in repr(pair)
+    assert "Paired differences in auuc, per person, on" in repr(compare(50.0 * y, two, treatment))
+    assert repr(evaluate(y, {"one": scores["oracle"]}, treatment)).startswith("1 model on 3,000 rows")
+    many = repr(evaluate(1e9 * y, two, treatment, metrics=["auuc"]))
+    assert "e+" not in many
 
 
 def test_a_small_sample_cannot_rank():

@@ -237,7 +237,7 @@ def test_compare_models():
     curve = found.curves["flat"]
     assert len(curve.x) == 101
     assert curve.y[0] == 0
-    assert repr(found).startswith("auuc over 6 splits, against 'flat'")
+    assert repr(found).startswith("auuc, per 1,000 people, over 6 splits, against 'flat'")
     assert len(found.to_frame()) == 3
 
 
@@ -260,7 +260,7 @@ def test_splits_without_a_number_are_left_out():
     assert (table["mean"][1], table["difference"][1], table["wins"][1]) == (10 / 3, 4 / 3, 3)
     assert table["p_signed_rank"][1] == signed_rank_test([1, 2, 1])
     assert repr(found).splitlines()[0] == "auuc over 3 splits, against 'base', 95% intervals"
-    assert repr(found).splitlines()[-1] == "left out: 1 split(s) on which a score is not defined"
+    assert repr(found).splitlines()[-1] == "left out: 1 split on which a score is not defined"
     nothing = ModelComparison({"base": np.full(2, np.nan), "other": np.ones(2)}, "base", "auuc", {}, 0.2)
     assert repr(nothing).splitlines()[2].split() == ["base", *["n/a"] * 5, "0", "n/a", "n/a"]
 

@@ -191,7 +191,7 @@ def test_without_an_interval_the_same_numbers_are_measured():
         assert type(getattr(plain, name)) is float
         assert getattr(plain, name) == float(getattr(plan, name))
     assert plain.measured
-    assert "Measured gain per 1,000 people" in repr(plain)
+    assert "Measured gain per person" in repr(plain)
     assert "interval" not in repr(plain) + repr(plain.comparison)
     assert not {"low", "profit low", "better low"} & set(plain.comparison.columns)
     for name in plain.comparison.columns:
@@ -523,3 +523,35 @@ def test_clusters_are_drawn_whole(whole, weighted):
         assert plan.per_1000.samples[r] / 1000 == pytest.approx(here, abs=1e-12)
     curve = gain_curve(y, score, t, sample_weight=weight, groups=groups, n_bootstrap=8)
     assert (curve.high >= curve.low).all()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_the_list_to_hand_on(library):
+    frames = pytest.importorskip(library)
+    score = np.array([[0.1, 0.3], [0.5, 0.2], [-0.1, -0.2], [0.05, 0.1]])
+    plan = target(score, budget=3, arms=["mail", "call"])
+    ids = frames.Series(["ann", "bob", "cas", "dan"])
+    frame = plan.to_frame(ids=ids)
+    assert type(frame).__module__.split(".")[0] == library
+    assert list(frame["id"]) == ["bob", "ann", "dan"]
+    assert list(frame["arm"]) == ["mail", "call", "call"]
+    assert list(frame["rank"]) == [1, 2, 3]
+    assert list(frame["score"]) == [0.5, 0.3, 0.1]
+    assert list(plan.to_frame()["id"]) == [1, 0, 3]
+    with pytest.raises(ValueError, match="ids has 3 values and the plan is for 4 people"):
+        plan.to_frame(ids=["a", "b", "c"])
+
+
+def test_rates_per_thousand_and_money_per_person():
+    rng = np.random.default_rng(0)
+    score, t = rng.normal(size=500), rng.integers(0, 2, 500)
+    y = (rng.random(500) < 0.4).astype(float)
+    assert "gain per 1,000 people: " in repr(target(score, fraction=0.2, y=y, treatment=t))
+    real = target(score, fraction=0.2, y=37.5 * y, treatment=t)
+    assert "Measured gain per person: " in repr(real)
+    assert f"Measured gain per person: {real.gain / 500:.4g} (" in repr(real)
+    assert "Predicted gain per 1,000 people" in repr(target([0.1, 0.2]))
+    assert "Predicted gain per person" in repr(target([10.0, 20.0]))
+    priced = target(1e6 * score, y=y, treatment=t, cost=1.0, value=1e9)
+    assert "e+" not in repr(priced)
+    assert "per person" in repr(priced)

@@ -9,8 +9,9 @@ from scipy import stats
 from scipy.stats.contingency import odds_ratio, relative_risk
 
 import upturn as up
-from upturn._subgroups._multiple import holm, sidak
+from upturn._subgroups._multiple import sidak
 from upturn.metrics import SmallSampleWarning
+from upturn.metrics._multiple import holm
 from upturn.trees import UpliftTree
 
 quiet = pytest.mark.filterwarnings("ignore::upturn.metrics.SmallSampleWarning")

@@ -65,7 +65,7 @@ def check(
     y : array of shape (n,)
         The outcome; missing values (NaN) are allowed here, unlike in ``fit``. Or a packed target.
     treatment : array of shape (n,)
-        Labels of the arms; left out when y is packed.
+        Labels of the arms; left out when y is packed. y, treatment, sample_weight and groups may also be names of columns of X.
     sample_weight : array of shape (n,), optional
         Weights for the effects and for the standardised differences. The tests look at rows, not at weights.
     control : label, optional

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field, fields
 from math import isnan
 from typing import Any, Literal
 
-from upturn._results import NOT_AVAILABLE, aligned, new_frame
+from upturn._html import bullets, paragraphs, table
+from upturn._results import NOT_AVAILABLE, aligned, new_frame, number_text, plural
 from upturn._target import Label
 
+_Cells = tuple[list[str], list[list[str]], list[bool]]
 Status = Literal["ok", "warning", "note", "skipped"]
 
 _SIGNS = {"ok": "ok", "warning": "WARNING", "note": "note", "skipped": "skipped"}
@@ -113,26 +115,39 @@ class CheckReport:
         return str(self)
 
     def __str__(self) -> str:
+        head, arms, checks = self._parts()
+        parts = [head, aligned(*arms), aligned(*checks)]
+        if self.advice:
+            parts.append("What to do:\n" + "\n".join(f"- {sentence}" for sentence in self.advice))
+        return "\n\n".join(parts)
+
+    def _repr_html_(self) -> str:
+        head, arms, checks = self._parts()
+        advice = paragraphs(["What to do:"]) + bullets(self.advice) if self.advice else ""
+        return paragraphs([head]) + table(*arms) + table(*checks) + advice
+
+    def _parts(self) -> tuple[str, _Cells, _Cells]:
+        """The first line, and the tables of arms and of checks: header, rows, which columns are flush right."""
         verdict = "looks sound" if self.ok else "WARNING: " + ", ".join(self.warnings)
         if "rows" in self.warnings:
             verdict = verdict.replace("rows", "too few rows to tell", 1)
-        head = f"Experiment of {self.n:,} rows, {self.n_features} features, {len(self.arms)} arms: {verdict}"
+        head = f"Experiment of {plural(self.n, 'row')}, {plural(self.n_features, 'feature')}, {plural(len(self.arms), 'arm')}: {verdict}"
         arms = []
         for row in self.arms:
             effect = ["", "", ""]
             if row.effect is not None and row.low is not None and row.high is not None and row.pvalue is not None:
                 known, p = not isnan(row.effect), p_text(row.pvalue).removeprefix("p ").removeprefix("= ")
-                interval = f"{row.low:+.4g} to {row.high:+.4g}"
-                effect = [f"{row.effect:+.4g}", interval, p] if known else [NOT_AVAILABLE] * 3
-            mean = NOT_AVAILABLE if isnan(row.mean) else f"{row.mean:.4g}"
+                interval = f"{number_text(row.low, '+')} to {number_text(row.high, '+')}"
+                effect = [number_text(row.effect, "+"), interval, p] if known else [NOT_AVAILABLE] * 3
+            mean = number_text(row.mean)
             arms.append([str(row.arm), f"{row.rows:,}", f"{row.share:.1%}", mean, *effect])
         checks = [[finding.check, _SIGNS[finding.status], finding.seen] for finding in self.findings]
         names = ["arm", "rows", "share", "mean outcome", "effect", "95% interval", "p"]
-        parts = [head, aligned(names, arms, [False, *[True] * 6])]
-        parts.append(aligned(["check", "result", "what was seen"], checks, [False] * 3))
-        if self.advice:
-            parts.append("What to do:\n" + "\n".join(f"- {sentence}" for sentence in self.advice))
-        return "\n\n".join(parts)
+        return (
+            head,
+            (names, arms, [False, *[True] * 6]),
+            (["check", "result", "what was seen"], checks, [False] * 3),
+        )
 
 
 def p_text(pvalue: float) -> str:

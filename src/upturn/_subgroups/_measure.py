@@ -16,11 +16,12 @@ from upturn._results import library_of
 from upturn._splitters import RepeatedUpliftSplit, take_rows
 from upturn._subgroups._cells import Cells, Members
 from upturn._subgroups._groups import is_model, read_groups
-from upturn._subgroups._multiple import Interaction, equality, holm, sidak
+from upturn._subgroups._multiple import Interaction, equality, sidak
 from upturn._subgroups._result import OVERALL, Subgroups
 from upturn._subgroups._scales import NEED_TWO_VALUES, SCALES, Comparison, nnt_words
 from upturn._target import Target, decode, read_target
 from upturn.metrics._estimate import SmallSampleWarning
+from upturn.metrics._multiple import holm
 
 _FEW = 10  # rows of an arm in a group, below which there is a warning
 _TITLES = {

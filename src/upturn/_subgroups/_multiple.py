@@ -12,15 +12,6 @@ from upturn._subgroups._cells import Cells
 from upturn._subgroups._scales import Comparison
 
 
-def holm(p: Floats) -> Floats:
-    """P-values adjusted by Holm's step-down rule: the j-th smallest of m times (m - j + 1), never falling. NaN stays."""
-    adjusted = np.full(len(p), np.nan)
-    order = np.argsort(p, kind="stable")[: int((~np.isnan(p)).sum())]
-    steps = p[order] * np.arange(len(order), 0, -1)
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return adjusted
-
-
 def sidak(interval: float, n: int) -> float:
     """The level of each of n intervals that hold all together with at least the level asked for, by Šidák's inequality."""
     return float(interval ** (1.0 / max(n, 1)))

@@ -25,6 +25,8 @@ def auuc(
     *,
     sample_weight: Any = None,
     control: Any = None,
+    propensity: Any = None,
+    response: Any = None,
     ranking: Ranking | None = None,
     convention: Convention | None = None,
     groups: Any = None,
@@ -53,6 +55,14 @@ def auuc(
         Weights, such as inverse propensities.
     control : label, optional
         Which label is control, when its name does not tell.
+    propensity : number(s), mapping or array-like, optional
+        Chance of every arm where it differs between rows, as in :func:`effect_scores`. Everybody is then ranked together, and the
+        curve's heights are summed doubly robust effect scores.
+    response : array-like of shape (n, 1 + K), optional
+        Outcomes expected of every row under control and each arm, from a model that has not seen these rows (out of folds, or of
+        other data). What was expected, h = p_0 μ_k + p_k μ_0 with p the arms' shares, is taken off the outcomes, in both arms
+        alike: the number keeps its expectation under randomisation, and what the features say of the outcome is gone from its
+        error. ``estimate.reduction`` says how much that was.
     ranking : {"separate", "joint"}, optional
         Whether each arm is ranked by itself (the papers' curve, the default) or both together.
     convention : {"sklift", "causalml", "criteo", "libuplift"}, optional
@@ -92,7 +102,7 @@ def auuc(
     0.0
     """
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
-    options = {"ranking": ranking, "convention": convention}
+    options = {"ranking": ranking, "convention": convention, "propensity": propensity, "response": response}
     return AUUC.number(y, score, treatment, sample_weight, control, options, replicates)
 
 

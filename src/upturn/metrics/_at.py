@@ -19,6 +19,8 @@ def uplift_at(
     *,
     sample_weight: Any = None,
     control: Any = None,
+    propensity: Any = None,
+    response: Any = None,
     ranking: Ranking = "separate",
     convention: Convention | None = None,
     groups: Any = None,
@@ -37,7 +39,7 @@ def uplift_at(
         As in :func:`auuc`.
     k : float or int
         The share treated first, such as 0.3; or, as an int, a number of rows (of weight).
-    sample_weight, control
+    sample_weight, control, propensity, response
         As in :func:`auuc`.
     ranking : {"separate", "joint"}
         Whether the top is taken of each arm by itself or of everybody. The top of everybody may hold nobody of one arm:
@@ -59,5 +61,11 @@ def uplift_at(
     1.0
     """
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
-    options = {"k": k, "ranking": ranking, "convention": convention}
+    options = {
+        "k": k,
+        "ranking": ranking,
+        "convention": convention,
+        "propensity": propensity,
+        "response": response,
+    }
     return UPLIFT_AT.number(y, score, treatment, sample_weight, control, options, replicates)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -12,15 +12,19 @@ import numpy as np
 
 from upturn._arrays import Floats
 from upturn._columns import warn_user
-from upturn._results import NOT_AVAILABLE, Table, library_of
+from upturn._results import NOT_AVAILABLE, Table, library_of, number_text, plural
+from upturn._rows import check_order
 from upturn._target import Target, read_measured, read_score
+from upturn.metrics._adjusted import Reading
 from upturn.metrics._estimate import Estimate, reach_of
 from upturn.metrics._metric import Definition, Metric
+from upturn.metrics._multiple import holm
 from upturn.metrics._ranked import judge
 from upturn.metrics._registry import check_options, find_metric
 from upturn.metrics._replicates import Replicates
 from upturn.metrics._statistic import Statistic, measure, replicate, warn_if_undefined
 from upturn.metrics._strata import Strata
+from upturn.metrics._units import is_rate, unit_scale, unit_text
 
 MetricName = str | tuple[str, Mapping[str, Any]]
 
@@ -31,16 +35,17 @@ class RankingWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Asked:
-    """A metric that was asked for: which definition, with which options, and what the tables call it."""
+    """A metric that was asked for: which definition, with which options, what tables call it and what heads its column."""
 
     metric: Metric
     definition: Definition
     options: Mapping[str, Any]
     name: str
+    head: str
 
     @classmethod
-    def read(cls, item: Any) -> Asked:
-        """A name, or a name and its options; refused before there are any data."""
+    def read(cls, item: Any, k: float | None = None) -> Asked:
+        """A name, or a name and its options; refused before there are any data. ``k`` is for those that have one and were not given it."""
         pair = isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[1], Mapping)
         if not (isinstance(item, str) or pair):
             raise ValueError(
@@ -49,31 +54,44 @@ class Asked:
         name, options = (item, {}) if isinstance(item, str) else item
         metric: Metric = find_metric(name, measures="predict")
         check_options(name, options, metric.ranking_options)
-        definition, own = metric.choose(options)
-        return cls(metric, definition, own, name + "".join(f" {value}" for value in options.values()))
+        given = {"k": k} if k is not None and "k" in metric.options else {}
+        definition, own = metric.choose({**given, **options})
+        shown = "".join(f" {option}={value}" for option, value in {**own, **options}.items() if value is not None)
+        return cls(metric, definition, own, name + "".join(f" {value}" for value in options.values()), name + shown)
 
     def statistic(self, target: Target) -> Statistic:
         """What is gathered from gated data."""
         return self.definition.statistic_of(target, self.options)
 
-    def text(self, value: float) -> str:
+    def adjust(self, target: Target, propensity: Any, response: Any) -> tuple[Reading, Statistic]:
+        """The same with the chances of the arms, or what was expected of every row."""
+        try:
+            return self.definition.adjust(target, self.options, propensity, response)
+        except ValueError as error:
+            raise ValueError(f"metric {self.name!r}: {error}") from None
+
+    def scale(self, rate: bool) -> int:
+        """What a printed number is multiplied with: rates are printed per 1,000 people, other outcomes per person."""
+        return unit_scale(rate and self.definition.per_person)
+
+    def text(self, value: float, rate: bool) -> str:
         """A number as tables print it."""
-        if np.isnan(value):
-            return NOT_AVAILABLE
-        scale = 1000 if self.definition.per_person else 1
-        if not isinstance(value, Estimate):
-            return f"{scale * value:.4g}"
+        scale = self.scale(rate)
+        if np.isnan(value) or not isinstance(value, Estimate):
+            return number_text(scale * value)
         if np.isnan(value.se):
-            return f"{scale * float(value):.4g} [{NOT_AVAILABLE}]"
-        return f"{scale * float(value):.4g} [{scale * value.low:.4g}, {scale * value.high:.4g}]"
+            return f"{number_text(scale * float(value))} [{NOT_AVAILABLE}]"
+        return (
+            f"{number_text(scale * float(value))} [{number_text(scale * value.low)}, {number_text(scale * value.high)}]"
+        )
 
 
 class Evaluation(Mapping[str, dict[str, Any]]):
     """Numbers of every metric for every model: ``evaluation["model"]["auuc"]`` is an :class:`Estimate`, or a plain float
     where no interval was asked for.
 
-    Printed, it is a table with one row per model, best first, in outcome units per 1,000 people. ``to_frame()`` has one
-    row per model and metric, in plain outcome units.
+    Printed, it is a table with one row per model, best first: rates (outcomes of 0 and 1) per 1,000 people, other outcomes per
+    person. ``to_frame()`` has one row per model and metric, in plain outcome units per person.
     """
 
     def __init__(
@@ -86,7 +104,7 @@ class Evaluation(Mapping[str, dict[str, Any]]):
     ) -> None:
         self._numbers, self._asked, self.interval, self._library = numbers, asked, interval, library
         self._arms = ", ".join(f"{label!r} {size:,}" for label, size in zip(target.labels, target.sizes, strict=True))
-        self._n = len(target.y)
+        self._n, self._rate = len(target.y), is_rate(target)
 
     def __getitem__(self, model: str) -> dict[str, Any]:
         return self._numbers[model]
@@ -109,11 +127,11 @@ class Evaluation(Mapping[str, dict[str, Any]]):
         order = sorted(self, key=lambda model: _falling(self[model][first]))
         columns: dict[str, Any] = {"model": order}
         for asked in self._asked:
-            columns[asked.name] = [asked.text(self[model][asked.name]) for model in order]
+            columns[asked.head] = [asked.text(self[model][asked.name], self._rate) for model in order]
         return Table(
             columns,
-            title=f"{len(self)} model(s) on {self._n:,} rows ({self._arms}){_intervals(self.interval)}",
-            notes=_notes(self._asked),
+            title=f"{plural(len(self), 'model')} on {plural(self._n, 'row')} ({self._arms}){_intervals(self.interval)}",
+            notes=[*_notes(self._asked, self._rate), *_adjusted(self._numbers.values())],
         )
 
     def __repr__(self) -> str:
@@ -123,18 +141,33 @@ class Evaluation(Mapping[str, dict[str, Any]]):
         return self._table()._repr_html_()
 
 
-def _notes(asked: Sequence[Asked]) -> list[str]:
+def _notes(asked: Sequence[Asked], rate: bool) -> list[str]:
     """What the numbers are in, and what 0 is."""
     common, own = ([a for a in asked if a.definition.per_person is per_person] for per_person in (True, False))
     others = ", ".join(dict.fromkeys(f"{a.metric.name} ({a.metric.zero})" for a in common if a.metric.zero))
     notes = []
     if common:
-        notes.append(
-            "outcome units per 1,000 people; 0 is random targeting" + (f", except for {others}" if others else "")
-        )
+        what = "outcomes per 1,000 people" if rate else "outcome per person"
+        notes.append(f"{what}; 0 is random targeting" + (f", except for {others}" if others else ""))
     if own:
         notes.append(f"as they come, with a zero of their own: {', '.join(a.name for a in own)}")
     return notes
+
+
+def _adjusted(numbers: Iterable[Mapping[str, float]]) -> list[str]:
+    """How much smaller errors are by adjustment, where there was one: the middle one of the models by metric."""
+    found: dict[str, list[float]] = {}
+    for row in numbers:
+        for name, value in row.items():
+            if isinstance(value, Estimate) and value.reduction is not None and np.isfinite(value.reduction):
+                found.setdefault(name, []).append(value.reduction)
+    if not found:
+        return []
+    parts = []
+    for name, values in found.items():
+        middle = float(np.median(values))
+        parts.append(f"{name} {abs(middle):.0%} {'larger' if middle < -0.005 else 'smaller'}")
+    return [f"adjusted by response; standard errors than without: {', '.join(parts)}"]
 
 
 def _spread(values: Sequence[float]) -> dict[str, list[float]]:
@@ -159,8 +192,11 @@ def evaluate(
     treatment: Any = None,
     *,
     metrics: Sequence[MetricName] = ("auuc", "qini", "autoc", "uplift_at"),
+    k: float = 0.3,
     sample_weight: Any = None,
     control: Any = None,
+    propensity: Any = None,
+    response: Any = None,
     groups: Any = None,
     interval: float | None = 0.95,
     n_bootstrap: int = 200,
@@ -180,8 +216,10 @@ def evaluate(
     metrics : sequence
         Names of metrics of a ranking, such as "auuc" and "auu" (an unknown one is answered with all there are), or pairs of
         a name and its options, such as ``("uplift_at", {"k": 0.1})``.
-    sample_weight, control, groups
-        As in :func:`auuc`.
+    k : float or int
+        The top of the ranking that "uplift_at" is of, where it is not named with a k of its own.
+    sample_weight, control, propensity, response, groups
+        As in :func:`auuc`. With a response, a line below the table says how much smaller the errors are by it.
     interval : float or None
         Confidence level of the intervals; None gives plain numbers, which takes a small part of the time.
     n_bootstrap, random_state, n_jobs
@@ -204,14 +242,16 @@ def evaluate(
     >>> effect, treatment = rng.uniform(-0.2, 0.4, 4000), rng.integers(0, 2, 4000)
     >>> y = rng.random(4000) < 0.4 + effect * treatment
     >>> evaluate(y, {"oracle": effect, "guess": rng.normal(size=4000)}, treatment, metrics=["auuc"], random_state=0)
-    2 model(s) on 4,000 rows (0 1,948, 1 2,052), 95% intervals
+    2 models on 4,000 rows (0 1,948, 1 2,052), 95% intervals
     model   auuc
     oracle  52.04 [43.93, 60.14]
     guess   -3.031 [-11.42, 5.359]
-    outcome units per 1,000 people; 0 is random targeting
+    outcomes per 1,000 people; 0 is random targeting
     """
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
-    found = _judge_all(y, scores, treatment, metrics, sample_weight, control, replicates)
+    known = _Known(propensity, response)
+    asked = _read_metrics(metrics, k)
+    found = _judge_all(y, scores, treatment, asked, sample_weight, control, replicates, known)
     numbers = {
         model: {asked.name: found.number(m, j) for j, asked in enumerate(found.asked)} for m, model in enumerate(scores)
     }
@@ -230,6 +270,8 @@ def compare(
     baseline: str | None = None,
     sample_weight: Any = None,
     control: Any = None,
+    propensity: Any = None,
+    response: Any = None,
     groups: Any = None,
     interval: float | None = 0.95,
     n_bootstrap: int = 200,
@@ -249,13 +291,15 @@ def compare(
         One of the metrics of :func:`evaluate`.
     baseline : str, optional
         The model the others are compared with. By default all pairs, the better of the two first.
-    sample_weight, control, groups, interval, n_bootstrap, random_state, n_jobs
+    sample_weight, control, propensity, response, groups, interval, n_bootstrap, random_state, n_jobs
         As in :func:`auuc`.
 
     Returns
     -------
     Table
-        Columns ``model``, ``against``, ``difference``, ``se``, ``low``, ``high``, ``p_value``, in outcome units.
+        Columns ``model``, ``against``, ``difference``, ``se``, ``low``, ``high``, ``p_value`` and ``p_holm``, in outcome units per
+        person. ``p_holm`` is adjusted for all the comparisons of the table by Holm's rule: of many models some pair differs by
+        chance. Printed, rates are per 1,000 people.
 
     Warns
     -----
@@ -278,7 +322,8 @@ def compare(
         raise ValueError(f"scores holds {len(scores)} model(s): a comparison needs at least two, as {{'a': …, 'b': …}}")
     check_baseline(baseline, scores)
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
-    found = _judge_all(y, scores, treatment, [metric], sample_weight, control, replicates)
+    known = _Known(propensity, response)
+    found = _judge_all(y, scores, treatment, [Asked.read(metric)], sample_weight, control, replicates, known)
     models, order = list(scores), found.best_first()
     if baseline is None:
         pairs = list(combinations(order, 2))
@@ -292,12 +337,37 @@ def compare(
         "against": [models[b] for _, b in pairs],
         "difference": [float(difference) for difference in differences],
     }
+    columns |= _spread(differences)
+    if "p_value" in columns:
+        columns["p_holm"] = holm(np.array(columns["p_value"])).tolist()
+    asked, rate = found.asked[0], is_rate(found.target)
+    scale = asked.scale(rate)
+    formats: dict[str, Any] = dict.fromkeys(("difference", "se", "low", "high"), lambda v: number_text(scale * v))
+    unit = f", {unit_text(rate)}" if asked.definition.per_person else ""
+    notes = _adjusted([{"difference": difference} for difference in differences])
+    if len(pairs) > 1 and interval is not None:
+        notes.append(f"p_holm: adjusted for {len(pairs)} comparisons")
+    holm_text = _p_text if len(pairs) > 1 else None  # the same as p_value, and not printed twice
     return Table(
-        columns | _spread(differences),
-        title=f"Paired differences in {found.asked[0].name} on {len(found.target.y):,} rows{_intervals(interval)}",
-        formats={"p_value": _p_text},
+        columns,
+        title=f"Paired differences in {asked.head}{unit}, on {plural(len(found.target.y), 'row')}{_intervals(interval)}",
+        formats=formats | {"p_value": _p_text, "p_holm": holm_text},
+        notes=notes,
         library=library_of(*scores.values(), y, treatment),
     )
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known besides outcomes: chances of the arms, expected outcomes; None for neither."""
+
+    propensity: Any
+    response: Any
+
+    @property
+    def nothing(self) -> bool:
+        """Whether nothing is."""
+        return self.propensity is None and self.response is None
 
 
 @dataclass(frozen=True)
@@ -309,18 +379,23 @@ class _Found:
     values: list[list[float]]
     samples: list[list[Floats]]
     replicates: Replicates | None
+    before: _Found | None = None  # the same without adjustment
 
     def number(self, model: int, metric: int) -> float:
         """A float, or an Estimate."""
         value = self.values[model][metric]
-        return value if self.replicates is None else self.replicates.estimate(value, self.samples[model][metric])
+        if self.replicates is None:
+            return value
+        before = None if self.before is None else self.before.number(model, metric)
+        return self.replicates.estimate(value, self.samples[model][metric], before)
 
     def difference(self, a: int, b: int) -> float:
         """How much better model a is than b by the first metric."""
         value = self.values[a][0] - self.values[b][0]
         if self.replicates is None:
             return value
-        return self.replicates.estimate(value, self.samples[a][0] - self.samples[b][0])
+        before = None if self.before is None else self.before.difference(a, b)
+        return self.replicates.estimate(value, self.samples[a][0] - self.samples[b][0], before)
 
     def best_first(self) -> list[int]:
         """The models by falling first metric, those it is not defined for last."""
@@ -331,31 +406,70 @@ def _judge_all(
     y: Any,
     scores: Mapping[str, Any],
     treatment: Any,
-    metrics: Sequence[MetricName],
+    asked: list[Asked],
     sample_weight: Any,
     control: Any,
     replicates: Replicates | None,
+    known: _Known,
 ) -> _Found:
     """Every metric of every model on the same rows and the same replicates."""
     _check_scores(scores)
-    if not isinstance(metrics, list | tuple) or not metrics:
-        raise ValueError(f"metrics={reprlib.repr(metrics)}: expected a list of names, such as ['auuc', 'qini']")
-    asked = [Asked.read(item) for item in metrics]
     target = read_measured(y, treatment, sample_weight, control=control)
     statistics = [one.statistic(target) for one in asked]
-    models = []
+    matrices = []
     for model, score in scores.items():
         try:
-            models.append(judge(target, read_score(score, len(target.y), target.n_arms)))
+            check_order(y=y, score=score, treatment=treatment)
+            matrices.append(read_score(score, len(target.y), target.n_arms))
         except (TypeError, ValueError) as error:
             raise type(error)(f"model {model!r}: {error}") from None
-    values = [[float(value) for value in measure(statistics, model)] for model in models]
-    for statistic, column in zip(statistics, zip(*values, strict=True), strict=True):
+    found, before = None, None
+    if known.nothing or (replicates is not None and known.propensity is None):  # also to say what an adjustment changes
+        found = _judge_plain(target, asked, statistics, matrices, replicates)
+    if not known.nothing:
+        found, before = _judge_adjusted(target, asked, matrices, replicates, known), found
+    assert found is not None
+    for statistic, column in zip(statistics, zip(*found.values, strict=True), strict=True):
         warn_if_undefined(statistic, *column)
+    return replace(found, before=before)
+
+
+def _judge_plain(
+    target: Target,
+    asked: list[Asked],
+    statistics: list[Statistic],
+    matrices: list[Floats],
+    replicates: Replicates | None,
+) -> _Found:
+    """From the outcomes as they are."""
+    models = [judge(target, matrix) for matrix in matrices]
+    values = [[float(value) for value in measure(statistics, model)] for model in models]
     samples: list[list[Floats]] = []
     if replicates is not None:
         samples = replicate(statistics, models, Strata.of_arms(target, replicates.clusters), replicates)
     return _Found(target, asked, values, samples, replicates)
+
+
+def _judge_adjusted(
+    target: Target, asked: list[Asked], matrices: list[Floats], replicates: Replicates | None, known: _Known
+) -> _Found:
+    """From outcomes less what was expected, or from effect scores."""
+    values: list[list[float]] = [[] for _ in matrices]
+    samples: list[list[Floats]] = [[] for _ in matrices]
+    for one in asked:
+        reading, statistic = one.adjust(target, known.propensity, known.response)
+        drawn = None if replicates is None else reading.replicate([statistic], matrices, replicates)
+        for m, matrix in enumerate(matrices):
+            values[m].append(float(reading.measure([statistic], matrix)[0]))
+            if drawn is not None:
+                samples[m].append(drawn[m][0])
+    return _Found(target, asked, values, samples, replicates)
+
+
+def _read_metrics(metrics: Any, k: float) -> list[Asked]:
+    if not isinstance(metrics, list | tuple) or not metrics:
+        raise ValueError(f"metrics={reprlib.repr(metrics)}: expected a list of names, such as ['auuc', 'qini']")
+    return [Asked.read(item, k) for item in metrics]
 
 
 def _check_scores(scores: Any) -> None:
@@ -388,9 +502,12 @@ def _warn_if_tied(models: list[str], best: int, second: int, found: _Found) -> N
         needed = n * (reach_of(difference.interval) * difference.se / difference) ** 2
         rows = f"about {_round(needed):,} rows" if needed < 1e15 else "more rows than there are people"
         advice = f"if the difference is real, {rows} like these would show it"
+    asked, rate = found.asked[0], is_rate(found.target)
+    scale, unit = asked.scale(rate), f" {unit_text(rate)}" if asked.definition.per_person else ""
     warn_user(
-        f"the sample is too small to rank {models[best]!r} and {models[second]!r} by {found.asked[0].name}: {n:,} rows give a difference of "
-        f"{float(difference):.3g} with a {difference.interval:.0%} interval from {difference.low:.3g} to {difference.high:.3g}; {advice}",
+        f"the sample is too small to rank {models[best]!r} and {models[second]!r} by {asked.head}: {plural(n, 'row')} give a difference of "
+        f"{number_text(scale * float(difference))}{unit} with a {difference.interval:.0%} interval from "
+        f"{number_text(scale * difference.low)} to {number_text(scale * difference.high)}; {advice}",
         RankingWarning,
     )
 

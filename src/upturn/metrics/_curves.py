@@ -12,7 +12,7 @@ import numpy as np
 from upturn._arrays import Floats
 from upturn._columns import as_column, as_floats, check_finite, to_numpy
 from upturn._parameters import INTERVAL, NONE, check, is_flag, is_whole, whole
-from upturn._results import library_of, new_frame
+from upturn._results import library_of, new_frame, number_text
 from upturn.kernels.ranking import S0, S1, W0, W1, separate_curve
 from upturn.metrics._conventions import Convention, Ranking, check_convention, check_ranking, check_target
 from upturn.metrics._estimate import reach_of
@@ -64,7 +64,7 @@ class Curve:
 
     def __repr__(self) -> str:
         band = "" if self.interval is None else f", {self.interval:.0%} band"
-        return f"Curve({len(self.x):,} points, from {self.y[0]:.4g} to {self.y[-1]:.4g} at full treatment{band})"
+        return f"Curve({len(self.x):,} points, from {number_text(self.y[0])} to {number_text(self.y[-1])} at full treatment{band})"
 
     def to_frame(self) -> Any:
         """The points as a frame of the library the data came in, with the band when there is one."""

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from upturn._arrays import Floats
+from upturn._results import number_text
 
 
 class SmallSampleWarning(UserWarning):
@@ -44,6 +45,8 @@ class Estimate(float):
         Its confidence level.
     samples : array of shape (n_bootstrap,)
         The value on every replicate of the data.
+    reduction : float or None
+        By what share the standard error is smaller than it would be without ``response``; None where nothing was adjusted.
     """
 
     se: float
@@ -51,15 +54,16 @@ class Estimate(float):
     high: float
     interval: float
     samples: Floats
+    reduction: float | None
 
-    def __new__(cls, value: float, samples: Floats, interval: float) -> Estimate:
+    def __new__(cls, value: float, samples: Floats, interval: float, reduction: float | None = None) -> Estimate:
         """Make one from the value on the data itself and its replicates."""
         self = super().__new__(cls, value)
         defined = samples[np.isfinite(samples)]
         self.se = _deviation(defined) if np.isfinite(value) and len(defined) > 1 else float("nan")
         z = reach_of(interval)
         self.low, self.high = value - z * self.se, value + z * self.se
-        self.interval, self.samples = interval, samples
+        self.interval, self.samples, self.reduction = interval, samples, reduction
         return self
 
     @property
@@ -72,13 +76,23 @@ class Estimate(float):
     def __repr__(self) -> str:
         if np.isnan(self):
             return "nan (not defined on these data)"
-        interval = (
-            "no interval" if np.isnan(self.se) else f"{self.interval:.0%} interval {self.low:.4g} to {self.high:.4g}"
-        )
-        return f"{float(self):.4g} ({interval})"
+        low, high = number_text(self.low), number_text(self.high)
+        interval = "no interval" if np.isnan(self.se) else f"{self.interval:.0%} interval {low} to {high}"
+        return f"{number_text(float(self))} ({interval}{'' if self.reduction is None else ', ' + reduction_text(self.reduction)})"
+
+    def times(self, scale: float) -> Estimate:
+        """The same in other units."""
+        return Estimate(scale * float(self), scale * self.samples, self.interval, self.reduction)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Estimate, (float(self), self.samples, self.interval)
+        return Estimate, (float(self), self.samples, self.interval, self.reduction)
+
+
+def reduction_text(reduction: float) -> str:
+    """What adjustment did to a standard error."""
+    if not np.isfinite(reduction):
+        return "adjusted"
+    return f"error {abs(reduction):.0%} {'larger' if reduction < -0.005 else 'smaller'} by response"
 
 
 class MetricFunction(Protocol):

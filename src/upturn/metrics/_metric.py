@@ -12,11 +12,11 @@ import numpy as np
 from upturn._arrays import Floats
 from upturn._parameters import Rule, check
 from upturn._target import Target, read_measured
+from upturn.metrics._adjusted import Reading
 from upturn.metrics._conventions import LIBRARIES, check_convention, check_target
-from upturn.metrics._ranked import arm_shares, judge, judge_one_group, read_ranked
+from upturn.metrics._ranked import judge, read_ranked
 from upturn.metrics._replicates import Replicates
-from upturn.metrics._robust import dr_effects
-from upturn.metrics._statistic import Statistic, estimate, measure, replicate, replicate_means
+from upturn.metrics._statistic import Statistic, estimate, replicate_means
 from upturn.metrics._strata import Strata
 
 
@@ -38,6 +38,10 @@ class Definition:
         Options that choose this definition among those of its convention; the first of them is the default.
     per_person : bool
         Whether it is in units of the outcome per person, which tables print per 1,000 people.
+    adjustable : bool
+        Whether what was expected of every row can be taken off its outcome: it cancels between the arms.
+    effects : Statistic, callable or None
+        The same number from effect scores of all rows together, where it can be had from them.
     """
 
     statistic: Statistic | Callable[..., Statistic]
@@ -46,6 +50,8 @@ class Definition:
     call: str = ""
     chosen_by: Mapping[str, Any] = field(default_factory=dict)
     per_person: bool = True
+    adjustable: bool = False
+    effects: Statistic | Callable[..., Statistic] | None = None
 
     @property
     def library(self) -> str:
@@ -56,6 +62,19 @@ class Definition:
         """The statistic for gated data, which the library must be able to take."""
         check_target(self.convention, target)
         return self.statistic if isinstance(self.statistic, Statistic) else self.statistic(target, **options)
+
+    def adjust(
+        self, target: Target, options: Mapping[str, Any], propensity: Any, response: Any
+    ) -> tuple[Reading, Statistic]:
+        """What to measure, and in what, with the chances of the arms or the responses that are known."""
+        statistic = self.statistic_of(target, options)
+        if propensity is None and self.adjustable:
+            return Reading.outcomes(target, response), statistic
+        if self.effects is None:
+            what = f"convention={self.convention!r}" if self.convention else "it"
+            raise ValueError(f"{what} has no effect scores: leave propensity and response out")
+        own = self.effects if isinstance(self.effects, Statistic) else self.effects(target, **options)
+        return Reading.effects(target, propensity, response), own
 
 
 @dataclass(frozen=True)
@@ -70,8 +89,6 @@ class Metric:
         Upturn's own first.
     options : mapping
         Options handed on to the statistic, with their defaults.
-    from_effects : bool
-        Whether it can be had from effect scores, and so takes ``propensity`` and ``response``.
     zero : str
         What the number is, where 0 is not random targeting.
     """
@@ -81,10 +98,14 @@ class Metric:
     unit: str
     definitions: Sequence[Definition]
     options: Mapping[str, Any] = field(default_factory=dict)
-    from_effects: bool = False
     zero: str = ""
 
     measures = "predict"
+
+    @property
+    def from_effects(self) -> bool:
+        """Whether it can be had from effect scores, and so takes ``propensity`` and ``response``."""
+        return any(definition.effects is not None for definition in self.definitions)
 
     @property
     def ranking_options(self) -> list[str]:
@@ -133,19 +154,20 @@ class Metric:
         """The number, with its interval where there are replicates."""
         definition, own = self.choose(options)
         target, scores = read_ranked(y, score, treatment, sample_weight, control)
-        statistic = definition.statistic_of(target, own)
         propensity, response = options.get("propensity"), options.get("response")
         if propensity is None and response is None:
+            statistic = definition.statistic_of(target, own)
             return estimate(statistic, judge(target, scores), partial(Strata.of_arms, target), replicates)
-        only_own_effects(definition.convention)
-        effects, value, samples = dr_effects(target, propensity, response), 0.0, 0.0
-        for k, share in enumerate(arm_shares(target).tolist()):
-            judged = judge_one_group(effects[:, k], scores[:, k], target.weight)
-            value += share * float(measure([statistic], judged)[0])
-            if replicates is not None:
-                strata = Strata.of_values(target, effects[:, k], replicates.clusters)
-                samples = samples + share * replicate([statistic], [judged], strata, replicates)[0][0]
-        return value if replicates is None else replicates.estimate(value, np.asarray(samples))
+        reading, statistic = definition.adjust(target, own, propensity, response)
+        value = float(reading.measure([statistic], scores)[0])
+        if replicates is None:
+            return value
+        samples = reading.replicate([statistic], [scores], replicates)[0][0]
+        if propensity is not None:
+            return replicates.estimate(value, samples)
+        plain = partial(Strata.of_arms, target)
+        before = estimate(definition.statistic_of(target, own), judge(target, scores), plain, replicates)
+        return replicates.estimate(value, samples, before)
 
 
 def _among(values: Sequence[Any]) -> Rule:
@@ -172,7 +194,6 @@ class PolicyMetric:
     zero: str = ""
 
     measures = "recommend"
-    from_effects = False
 
     def choose(self, options: Mapping[str, Any]) -> None:
         """There is nothing to choose."""

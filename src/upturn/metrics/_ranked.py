@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Bools, Floats
+from upturn._rows import check_order
 from upturn._target import Target, read_measured, read_score
 from upturn.kernels.ranking import arrange, running_sums, sum_columns
 from upturn.kernels.sorting import argsort_descending
@@ -55,11 +56,11 @@ class Ranked:
         return totals
 
 
-def rank(target: Target, score: Floats, code: int) -> Ranked:
-    """Sort the rows of control and arm ``code`` by a score given for all rows."""
+def rank(target: Target, score: Floats, code: int, values: Floats | None = None) -> Ranked:
+    """Sort the rows of control and arm ``code`` by a score given for all rows; ``values`` may stand for the outcome."""
     side = (target.arm == code).view(np.uint8)
     rows = None if target.n_arms == 1 else target.pair(code).astype(np.uint32)
-    return _ranked(target.y, score, side, target.weight, rows, (0, code), target.unit)
+    return _ranked(target.y if values is None else values, score, side, target.weight, rows, (0, code), target.unit)
 
 
 def rank_one_group(y: Floats, score: Floats, weight: Floats | None, unit: float = 1.0) -> Ranked:
@@ -111,6 +112,7 @@ def judge_one_group(values: Floats, score: Floats, weight: Floats | None, unit: 
 
 def read_ranked(y: Any, score: Any, treatment: Any, sample_weight: Any, control: Any) -> tuple[Target, Floats]:
     """Gate the arguments every ranking metric shares; the scores come as a matrix with one column per arm."""
+    check_order(y=y, score=score, treatment=treatment)
     target = read_measured(y, treatment, sample_weight, control=control)
     return target, read_score(score, len(target.y), target.n_arms)
 
@@ -119,6 +121,7 @@ def read_one_arm(
     y: Any, score: Any, treatment: Any, sample_weight: Any, control: Any, instead: str
 ) -> tuple[Target, Floats]:
     """The same for curves and tables, which compare one arm with control."""
+    check_order(y=y, score=score, treatment=treatment)
     target = read_measured(y, treatment, sample_weight, control=control)
     if target.n_arms > 1:
         raise ValueError(

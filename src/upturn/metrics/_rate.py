@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from functools import partial
 from typing import Any, Literal
 
@@ -9,10 +10,12 @@ from upturn.metrics._conventions import Convention
 from upturn.metrics._estimate import metric
 from upturn.metrics._gate import read_group
 from upturn.metrics._ranked import judge_one_group
-from upturn.metrics._registry import AUTOC, QINI, find_metric
+from upturn.metrics._registry import AUTOC, AUTOC_MEAN, QINI, QINI_AREA
 from upturn.metrics._replicates import Replicates
 from upturn.metrics._statistic import estimate
 from upturn.metrics._strata import Strata
+
+_OF_EFFECTS = {"qini": QINI_AREA, "autoc": AUTOC_MEAN}
 
 
 @metric
@@ -180,8 +183,10 @@ def rate(
     >>> rate([3, 2, 1], [3, 2, 1])
     0.5
     """
-    found = find_metric(metric, from_effects=True)
+    found = _OF_EFFECTS[metric] if isinstance(metric, str) and metric in _OF_EFFECTS else None
+    if found is None:
+        raise ValueError(f"metric={reprlib.repr(metric)}: expected one of {', '.join(_OF_EFFECTS)}")
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     values, scores, weight, _ = read_group(effect, score, sample_weight)
     judged = judge_one_group(values, scores, weight)
-    return estimate(found.definitions[0].statistic, judged, partial(Strata.one, values, weight), replicates)
+    return estimate(found, judged, partial(Strata.one, values, weight), replicates)

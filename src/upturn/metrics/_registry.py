@@ -29,6 +29,12 @@ _PER_PERSON = "outcome per person, 0 is random"
 
 AREA = Statistic(formulas.over_diagonals, areas.LIFTS)  # what models are tuned and scored by
 LIFTS = Statistic(formulas.lift_counts, areas.LIFTS, sized=True)
+_AREA_OF_EFFECTS = Statistic(
+    formulas.deviation_area, areas.DEVIATION
+)  # the curve's area, its heights summed effect scores
+QINI_AREA = Statistic(formulas.deviation_area, areas.DEVIATION, scheme="half")
+_GRF_QINI = Statistic(formulas.deviation_mean, areas.DEVIATION, scheme="half")
+AUTOC_MEAN = Statistic(formulas.harmonic_mean, areas.HARMONIC, scheme="half")
 
 AUUC = Metric(
     "auuc",
@@ -39,11 +45,15 @@ AUUC = Metric(
             AREA,
             "area between the separate curve and its diagonal",
             chosen_by=_SEPARATE,
+            adjustable=True,
+            effects=_AREA_OF_EFFECTS,
         ),
         Definition(
             Statistic(formulas.gain_over_diagonal, areas.GAIN),
             "area between x·(rate difference in the top x) and its diagonal",
             chosen_by=_JOINT,
+            adjustable=True,
+            effects=_AREA_OF_EFFECTS,
         ),
         Definition(
             AREA,
@@ -92,13 +102,8 @@ QINI = Metric(
     "how good is the ranking as a whole, by effect scores?",
     _PER_PERSON,
     [
-        Definition(Statistic(formulas.deviation_area, areas.DEVIATION, scheme="half"), "mean of q·TOC(q)"),
-        Definition(
-            Statistic(formulas.deviation_mean, areas.DEVIATION, scheme="half"),
-            "the same; with weights, a right-hand sum",
-            "grf",
-            "QINI",
-        ),
+        Definition(QINI_AREA, "mean of q·TOC(q)", effects=QINI_AREA),
+        Definition(_GRF_QINI, "the same; with weights, a right-hand sum", "grf", "QINI", effects=_GRF_QINI),
         Definition(
             Statistic(formulas.sklift_qini(True), areas.RADCLIFFE, undefined=_NO_PERFECT),
             "Radcliffe's Q(k) = R_T - R_C n_T / n_C over its line, divided by a perfect curve's",
@@ -130,15 +135,14 @@ QINI = Metric(
             per_person=False,
         ),
     ],
-    from_effects=True,
 )
 AUTOC = Metric(
     "autoc",
     "is there a small group with a large effect?",
     _PER_PERSON,
     [
-        Definition(Statistic(formulas.harmonic_mean, areas.HARMONIC, scheme="half"), "mean of TOC(q)"),
-        Definition(Statistic(formulas.harmonic_mean, areas.HARMONIC, scheme="half"), "the same", "grf", "AUTOC"),
+        Definition(AUTOC_MEAN, "mean of TOC(q)", effects=AUTOC_MEAN),
+        Definition(AUTOC_MEAN, "the same", "grf", "AUTOC", effects=AUTOC_MEAN),
         Definition(
             Statistic(formulas.weighted_toc, areas.TOC_SUM, scheme="half"),
             "TOC by differences in means, averaged with weights 1/q: mostly noise of the first few people",
@@ -147,15 +151,26 @@ AUTOC = Metric(
             per_person=False,
         ),
     ],
-    from_effects=True,
 )
 UPLIFT_AT = Metric(
     "uplift_at",
     "what is the effect in the top 30% (or any other k)?",
     "outcome per person",
     [
-        Definition(top.top_of_each_arm, "rate difference in the top 30% of each arm", chosen_by=_SEPARATE),
-        Definition(top.top_of_everybody, "rate difference in the top 30% of everybody", chosen_by=_JOINT),
+        Definition(
+            top.top_of_each_arm,
+            "rate difference in the top 30% of each arm",
+            chosen_by=_SEPARATE,
+            adjustable=True,
+            effects=top.top_of_effects,
+        ),
+        Definition(
+            top.top_of_everybody,
+            "rate difference in the top 30% of everybody",
+            chosen_by=_JOINT,
+            adjustable=True,
+            effects=top.top_of_effects,
+        ),
         Definition(
             top.whole_rows_of_each_arm,
             "of each arm, the top rounded down to whole rows",
@@ -208,13 +223,9 @@ METRICS: dict[str, Metric | PolicyMetric] = {
 }
 
 
-def find_metric(name: Any, *, measures: str | None = None, from_effects: bool = False) -> Any:
-    """A metric by name; one that ``measures`` "predict" or "recommend", or can be had from effect scores, if that is asked."""
-    known = [
-        key
-        for key, metric in METRICS.items()
-        if measures in (None, metric.measures) and (not from_effects or metric.from_effects)
-    ]
+def find_metric(name: Any, *, measures: str | None = None) -> Any:
+    """A metric by name; one that ``measures`` "predict" or "recommend", if that is asked."""
+    known = [key for key, metric in METRICS.items() if measures in (None, metric.measures)]
     if not isinstance(name, str) or name not in known:
         raise ValueError(f"metric={reprlib.repr(name)}: expected one of {', '.join(known)}")
     return METRICS[name]

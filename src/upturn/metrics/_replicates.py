@@ -69,9 +69,10 @@ class Replicates:
         """Standard errors from the middle of the interval to its end."""
         return reach_of(self.interval)
 
-    def estimate(self, value: float, samples: Floats) -> Estimate:
-        """A number with its interval, from its value on every replicate."""
-        return Estimate(value, samples, self.interval)
+    def estimate(self, value: float, samples: Floats, before: float | None = None) -> Estimate:
+        """A number with its interval, from its value on every replicate; ``before`` is the same one before adjustment."""
+        reduction = 1 - Estimate(value, samples, self.interval).se / before.se if isinstance(before, Estimate) else None
+        return Estimate(value, samples, self.interval, reduction)
 
     def spread(self, samples: Floats) -> Floats:
         """Standard deviation of every column over the replicates (rows) on which it is defined."""

@@ -32,6 +32,17 @@ def whole_rows_of_everybody(target: Target, k: float) -> Statistic:
     return _joint(target, k, whole_rows=True)
 
 
+def top_of_effects(target: Target, k: float) -> Statistic:
+    """The mean effect score among the top k of all rows."""
+    _check_arms(target, k, whole_rows=False)
+
+    def finish(sums: Floats, totals: Floats) -> Floats:
+        return np.asarray(ratio(sums[..., 0, S1], sums[..., 0, W1]))
+
+    share = _share(k, float(target.totals.sum()) * target.unit, whole_rows=False)
+    return Statistic(finish, shares=np.array([share]), top=f"the top k={k!r}")
+
+
 def _separate(target: Target, k: float, whole_rows: bool) -> Statistic:
     _check_arms(target, k, whole_rows)
     sizes = (

@@ -15,12 +15,15 @@ from upturn._arrays import Floats
 from upturn._columns import as_column, as_floats, check_finite, to_numpy
 from upturn._parallel import run_parallel
 from upturn._parameters import JOBS, SEED, VERBOSE, Rule, check
-from upturn._results import library_of
+from upturn._results import NOT_AVAILABLE, library_of, number_text, plural
+from upturn._rows import take_named
 from upturn._seeds import make_seed
 from upturn._splitters import RepeatedUpliftSplit, folds_of, take_rows
-from upturn._target import decode, pack, read_target
+from upturn._target import Target, decode, pack, read_target
 from upturn.metrics import Curve, Table, average_curves, uplift_curve
 from upturn.metrics._compare import check_baseline
+from upturn.metrics._registry import find_metric
+from upturn.metrics._units import is_rate, unit_scale, unit_text
 from upturn.model_selection._journal import Journal
 from upturn.model_selection._scorers import UpliftScorer, check_arms, control_of, uplift_scorer
 
@@ -93,9 +96,13 @@ class ModelComparison(Mapping[str, Floats]):
         curves: dict[str, Curve],
         test_share: float,
         library: str | None = None,
+        rate: bool | None = None,
     ) -> None:
         self._scores, self.baseline, self.metric, self.curves = scores, baseline, metric, curves
         self._library, self._ratio = library, test_share / (1 - test_share)
+        self._rate = (
+            rate  # whether scores are rates, printed per 1,000 people, or per person; None where they are neither
+        )
 
     def __getitem__(self, model: str) -> Floats:
         return self._scores[model]
@@ -158,12 +165,14 @@ class ModelComparison(Mapping[str, Floats]):
                 columns[name].append(value)
         notes = ["* and **: mean difference above one and two standard deviations over splits"]
         if not defined.all():
-            notes.append(f"left out: {(~defined).sum()} split(s) on which a score is not defined")
+            notes.append(f"left out: {plural(int((~defined).sum()), 'split')} on which a score is not defined")
+        scale, unit = unit_scale(bool(self._rate)), "" if self._rate is None else f", {unit_text(self._rate)},"
+        numbers = dict.fromkeys(("mean", "sd", "difference", "low", "high"), lambda value: number_text(scale * value))
         return Table(
             columns,
-            title=f"{self.metric} over {len(base)} splits, against {self.baseline!r}, 95% intervals",
+            title=f"{self.metric}{unit} over {plural(len(base), 'split')}, against {self.baseline!r}, 95% intervals",
             notes=notes,
-            formats=dict.fromkeys(("mean", "sd", "difference", "low", "high", "p_signed_rank", "p_corrected"), _number),
+            formats=numbers | dict.fromkeys(("p_signed_rank", "p_corrected"), _p_text),
             library=self._library,
         )
 
@@ -178,8 +187,18 @@ class ModelComparison(Mapping[str, Floats]):
         return self.table()._repr_html_()
 
 
-def _number(value: float) -> str:
-    return "n/a" if np.isnan(value) else f"{value:.4f}"
+def _p_text(value: float) -> str:
+    return NOT_AVAILABLE if np.isnan(value) else f"{value:.4f}"
+
+
+def _is_rate(scorer: Any, target: Target) -> bool | None:
+    """Whether a scorer's numbers are rates of people (True), outcomes per person (False), or neither (None)."""
+    if not isinstance(scorer, UpliftScorer):
+        return None
+    metric = find_metric(scorer.metric)
+    definition = metric.choose(scorer.options)
+    per_person = definition is None or definition[0].per_person
+    return is_rate(target) if per_person else None
 
 
 def compare_models(
@@ -205,7 +224,7 @@ def compare_models(
     models : mapping from name to estimator
         Unfitted models; a clone of each is fitted on every training part.
     X, y, treatment, sample_weight
-        The experiment; no treatment when ``y`` is packed.
+        The experiment; no treatment when ``y`` is packed. All but X, and ``groups``, may be names of columns of X.
     cv : int or splitter, optional
         By default :class:`RepeatedUpliftSplit` with ten random 80/20 splits; the papers take 128 or 256. A number means that
         many folds of :class:`UpliftKFold`. A splitter of scikit-learn is given the arms as ``y``, so that stratified ones deal them evenly.
@@ -268,6 +287,8 @@ def compare_models(
     if isinstance(metric, type):
         raise ValueError(f"metric={metric!r} is a class: expected the name of a metric, such as 'auuc', or a scorer")
     baseline = next(iter(models)) if baseline is None else baseline
+    X, columns, _ = take_named(X, y=y, treatment=treatment, sample_weight=sample_weight, groups=groups)
+    y, treatment, sample_weight, groups = columns.values()
     target = read_target(y, treatment, sample_weight, any_control=True)
     packed = pack(target.y, decode(target.labels, target.arm), target.weight) if treatment is not None else y
     if treatment is None and sample_weight is not None:
@@ -307,4 +328,4 @@ def compare_models(
             curves[name] = average_curves(drawn, _GRID, interval=0.68 if len(drawn) > 1 else None)
     share = float(np.mean([len(test) / (len(train) + len(test)) for train, test in splits]))
     measured = scorer.metric if isinstance(scorer, UpliftScorer) else "score"
-    return ModelComparison(scores, baseline, measured, curves, share, library_of(X))
+    return ModelComparison(scores, baseline, measured, curves, share, library_of(X), _is_rate(scorer, target))

@@ -9,12 +9,12 @@ import numpy as np
 
 from upturn._arrays import Floats, Ints
 from upturn._parameters import check, whole
-from upturn._results import library_of, new_frame
+from upturn._results import library_of, new_frame, number_text
 from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn.metrics._replicates import Replicates
 from upturn.policy._gate import read_plan
-from upturn.policy._measure import PathGains, measure, measure_money
+from upturn.policy._measure import PathGains, measure, measure_effects, measure_money, read_effects
 from upturn.policy._path import Path, make_path
 from upturn.policy._rule import prices
 
@@ -75,10 +75,10 @@ class GainCurve:
     def __repr__(self) -> str:
         at, interval = self.best, ""
         if self.low is not None and self.high is not None:
-            interval = f", {self.interval:.0%} interval {self.low[at]:.4g} to {self.high[at]:.4g}"
+            interval = f", {self.interval:.0%} interval {number_text(self.low[at])} to {number_text(self.high[at])}"
         return (
-            f"GainCurve({len(self.budget)} points up to a budget of {self.budget[-1]:,.6g}; best at {self.budget[at]:,.6g}: "
-            f"{self.gain[at]:.4g} per 1,000 people{interval})"
+            f"GainCurve({len(self.budget)} points up to a budget of {number_text(self.budget[-1])}; best at {number_text(self.budget[at])}: "
+            f"{number_text(self.gain[at])} per 1,000 people{interval})"
         )
 
 
@@ -92,6 +92,8 @@ def gain_curve(
     sample_weight: Any = None,
     control: Label | None = None,
     points: int = 101,
+    propensity: Any = None,
+    response: Any = None,
     groups: Any = None,
     interval: float | None = 0.95,
     n_bootstrap: int = 200,
@@ -116,7 +118,7 @@ def gain_curve(
         Which label is control, when its name does not tell.
     points : int
         Number of budgets, evenly spaced along the path.
-    groups, interval, n_bootstrap, random_state, n_jobs
+    propensity, response, groups, interval, n_bootstrap, random_state, n_jobs
         As in :func:`target`.
 
     Returns
@@ -140,8 +142,12 @@ def gain_curve(
         raise ValueError("y is None: a gain curve is measured in an experiment, so it needs y and treatment")
     path = make_path(*prices(people, people.cost is None), -np.inf, seed)
     stops = np.unique(np.linspace(0, len(path), points).round().astype(np.int64))
-    units = measure(path, stops, experiment, experiment.y, replicates)
-    money = measure_money(units, path, stops, people, experiment, replicates)
+    effects = read_effects(experiment, propensity, response)
+    if effects is None:
+        units = measure(path, stops, experiment, experiment.y, replicates)
+    else:
+        units = measure_effects(path, stops, experiment, effects, replicates)
+    money = measure_money(units, path, stops, people, experiment, effects, replicates)
     weight = experiment.weights / experiment.weights.sum()
     mixture = random = _mixture(path, stops, weight, people.n_arms)
     paid, average = np.zeros(len(stops)), np.zeros(people.n_arms)

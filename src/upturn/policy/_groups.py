@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Bools, Floats
+from upturn._html import paragraphs
 from upturn._parameters import NONE, check, number
-from upturn._results import Table, library_of
+from upturn._results import Table, library_of, number_text
 from upturn.policy._gate import read_response
 
 GROUPS = ("persuadable", "sure thing", "lost cause", "sleeping dog")
@@ -48,9 +49,14 @@ class FourGroups:
         """The summary as a frame of the library the responses came in."""
         return self.summary.to_frame()
 
+    def _repr_html_(self) -> str:
+        return self.summary._repr_html_() + paragraphs([self._cuts(), self.caveat])
+
     def __repr__(self) -> str:
-        cuts = f"Effects within ±{self.margin:.4g} count as none; who then responds untreated with {self.sure:.4g} or more is a sure thing."
-        return f"{self.summary!r}\n{cuts}\n{self.caveat}"
+        return f"{self.summary!r}\n{self._cuts()}\n{self.caveat}"
+
+    def _cuts(self) -> str:
+        return f"Effects within ±{number_text(self.margin)} count as none; who then responds untreated with {number_text(self.sure)} or more is a sure thing."
 
 
 def four_groups(response: Any, *, margin: float | None = None, sure: float | None = None) -> FourGroups:

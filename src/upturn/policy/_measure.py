@@ -15,6 +15,7 @@ from upturn.kernels.budget import bootstrap_path_gains, path_gains
 from upturn.kernels.resampling import BOOTSTRAP, rows_by_stratum
 from upturn.metrics import Estimate
 from upturn.metrics._replicates import Replicates
+from upturn.metrics._robust import dr_effects
 from upturn.metrics._strata import Strata
 from upturn.policy._gate import People
 from upturn.policy._path import Assignment, Path
@@ -37,6 +38,40 @@ class PathGains:
     def times(self, value: float) -> PathGains:
         """The same in money, where a unit of outcome is worth as much for everybody."""
         return PathGains(*(value * array for array in vars(self).values()))
+
+
+def read_effects(target: Target, propensity: Any, response: Any) -> Floats | None:
+    """Effect scores of an experiment's rows, a column per arm, where more is known than who had which arm; else None."""
+    if propensity is None and response is None:
+        return None
+    return dr_effects(target, propensity, response)
+
+
+def measure_effects(
+    path: Path, stops: Ints, target: Target, effects: Floats, replicates: Replicates | None
+) -> PathGains:
+    """What effect scores of the same rows (n, K) say a path gains: an upgrade gains the difference of its two arms' scores."""
+    weight = target.weights
+    after, before = path.after.astype(np.intp) - 1, path.before.astype(np.intp) - 1
+    change = effects[path.row, after] - np.where(before >= 0, effects[path.row, np.maximum(before, 0)], 0.0)
+
+    def gains(w: Floats) -> tuple[Floats, Floats]:
+        so_far = np.concatenate(([0.0], np.cumsum(w[path.row] * change)))[stops]
+        total = float(w.sum())
+        return so_far / total, np.einsum("i,ik->k", w, effects) / total
+
+    if replicates is None:
+        return PathGains(*gains(weight), np.empty((0, len(stops))), np.empty((0, target.n_arms)))
+    strata = Strata.of_arms(target, replicates.clusters)
+    strata.warn_if_few()
+
+    def block(numbers: range) -> list[tuple[Floats, Floats]]:
+        counts, _ = strata.draw(BOOTSTRAP, replicates.seed, numbers)
+        return [gains(weight * counts[strata.unit, j]) for j in range(len(numbers))]
+
+    drawn = [one for part in replicates.map(block) for one in part]
+    samples = (np.stack([one[i] for one in drawn]) for i in range(2))
+    return PathGains(*gains(weight), *samples)
 
 
 def measure(path: Path, stops: Ints, target: Target, y: Floats, replicates: Replicates | None) -> PathGains:
@@ -70,13 +105,21 @@ def measure(path: Path, stops: Ints, target: Target, y: Floats, replicates: Repl
 
 
 def measure_money(
-    units: PathGains, path: Path, stops: Ints, people: People, target: Target, replicates: Replicates | None
+    units: PathGains,
+    path: Path,
+    stops: Ints,
+    people: People,
+    target: Target,
+    effects: Floats | None,
+    replicates: Replicates | None,
 ) -> PathGains | None:
     """The same gains in money, costs not taken off; None where nothing has a value."""
     if people.value is None:
         return None
     if isinstance(people.value, float):
         return units.times(people.value)
+    if effects is not None:
+        return measure_effects(path, stops, target, effects * people.value[:, None], replicates)
     return measure(path, stops, target, target.y * people.value, replicates)
 
 
@@ -98,6 +141,8 @@ class PlanValue:
         What the upgrades between the first two stops, just above the cut, cost per person; 0 where there are no such stops.
     word : str
         "predicted " in front of what the model says, nothing in front of what was measured.
+    before : PathGains or None
+        In money where there is any, else in units, before what was expected of everybody was taken off; None where nothing was.
     """
 
     people: People
@@ -108,6 +153,7 @@ class PlanValue:
     replicates: Replicates | None = None
     band: float = 0.0
     word: str = ""
+    before: PathGains | None = None
 
     @classmethod
     def predicted(cls, people: People, plan: Assignment) -> PlanValue:
@@ -122,27 +168,51 @@ class PlanValue:
 
     @classmethod
     def measured(
-        cls, people: People, plan: Assignment, made: Path, cut: int, experiment: Target, replicates: Replicates | None
+        cls,
+        people: People,
+        plan: Assignment,
+        made: Path,
+        cut: int,
+        experiment: Target,
+        effects: Floats | None,
+        replicates: Replicates | None,
     ) -> PlanValue:
-        """In an experiment; ``made`` are the upgrades of the plan, those above the cut first."""
+        """In an experiment, or by its rows' effect scores; ``made`` are the upgrades of the plan, those above the cut first."""
         start = cut - int(np.ceil(_BAND * cut))
         stops = np.array([start, cut, len(made)])
         units = measure(made, stops, experiment, experiment.y, replicates)
-        money = measure_money(units, made, stops, people, experiment, replicates)
+        money = measure_money(units, made, stops, people, experiment, None, replicates)
+        before = None
+        if effects is not None:
+            before, units = (
+                units if money is None else money,
+                measure_effects(made, stops, experiment, effects, replicates),
+            )
+            money = measure_money(units, made, stops, people, experiment, effects, replicates)
         weights = experiment.weights
         band = float(weights[made.row[start:cut]] @ made.cost[start:cut]) / float(weights.sum())
-        return cls(people, plan, experiment.weight, units, money, replicates, band)
+        return cls(people, plan, experiment.weight, units, money, replicates, band, before=before)
 
     def gain(self, n: int) -> float:
         """Of ``n`` people."""
-        return self._number(n * self.units.gains[-1], n * self.units.gain_samples[:, -1])
+        return self._number(n * self.units.gains[-1], n * self.units.gain_samples[:, -1], self._reduction())
 
     def profit(self, n: int) -> float | None:
         """Of ``n`` people: what the gain is worth minus what it costs; None where nothing has a value."""
         if self.money is None:
             return None
         spent = n * self.cost_per_person
-        return self._number(n * self.money.gains[-1] - spent, n * self.money.gain_samples[:, -1] - spent)
+        return self._number(
+            n * self.money.gains[-1] - spent, n * self.money.gain_samples[:, -1] - spent, self._reduction()
+        )
+
+    def _reduction(self) -> float | None:
+        """By what share the plan's error is smaller for the adjustment; None where there was none."""
+        if self.before is None or self.replicates is None:
+            return None
+        now = self.units if self.money is None else self.money
+        old, new = (float(self.replicates.spread(gains.gain_samples)[-1]) for gains in (self.before, now))
+        return 1 - new / old if old > 0 else None
 
     def marginal(self) -> float | None:
         """Per unit of cost, just above the cut; None where nothing was spent there."""
@@ -212,5 +282,7 @@ class PlanValue:
         (mine, my_samples), (other, their_samples) = self._brings(source, None), self._brings(source, share)
         return self._number(1000 * (mine - other - paid), 1000 * (my_samples - their_samples - paid))
 
-    def _number(self, value: float, samples: Floats) -> float:
-        return float(value) if self.replicates is None else self.replicates.estimate(float(value), samples)
+    def _number(self, value: float, samples: Floats, reduction: float | None = None) -> float:
+        if self.replicates is None:
+            return float(value)
+        return Estimate(float(value), samples, self.replicates.interval, reduction)

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._arrays import Arms
-from upturn._columns import warn_user
-from upturn._results import Table, library_of
+from upturn._arrays import Arms, Floats
+from upturn._columns import as_column, to_numpy, warn_user
+from upturn._html import paragraphs
+from upturn._results import Table, library_of, new_frame, number_text
 from upturn._seeds import make_seed
 from upturn._target import Label, decode
 from upturn.metrics import Estimate
 from upturn.metrics._replicates import Replicates
+from upturn.metrics._units import is_rate, unit_scale, unit_text
 from upturn.policy._gate import read_limit, read_plan
-from upturn.policy._measure import PlanValue
+from upturn.policy._measure import PlanValue, read_effects
 from upturn.policy._path import Assignment, make_path
 from upturn.policy._rule import TargetingRule, break_even, prices
 
@@ -62,6 +64,11 @@ class Targeting:
         budget would bring. Minus infinity when there is none left.
     marginal_measured : Estimate or None
         Measured gain per unit of cost among the last tenth of the upgrades down to the cut.
+    score : array of shape (n, K)
+        The predictions the plan was made from.
+    rate : bool
+        Whether the outcome is yes or no (without an experiment: no prediction is larger than 1), so that gains are printed per
+        1,000 people; others are printed per person.
     comparison : Table
         This plan beside treating nobody, as many people at random, and everybody with either arm: gains, costs and net
         profits per 1,000 people with their intervals, and by how much this plan is better, a paired difference (in net
@@ -82,6 +89,8 @@ class Targeting:
     marginal_gain: float
     marginal_measured: float | None
     comparison: Table
+    score: Floats
+    rate: bool = False
 
     @property
     def n(self) -> int:
@@ -141,25 +150,60 @@ class Targeting:
 
     def __repr__(self) -> str:
         share = self.n_treated / self.n
-        lines = [f"Treat {self.n_treated:,} of {self.n:,} people ({share:.1%})" + self._arm_counts()]
+        lines = [
+            f"Treat {self.n_treated:,} of {self.n:,} {'person' if self.n == 1 else 'people'} ({share:.1%})"
+            + self._arm_counts()
+        ]
         if self.cost > 0:
-            lines[0] += f" at a cost of {self.cost:,.6g}"
+            lines[0] += f" at a cost of {_money(self.cost)}"
         if self.left > 0:
-            lines[0] += f", {self.left:,.6g} of the budget left"
+            lines[0] += f", {_money(self.left)} of the budget left"
         word = "Measured" if self.measured else "Predicted"
-        lines.append(f"{word} gain per 1,000 people: {_text(self.per_1000)}")
+        unit, scale = unit_text(self.rate), unit_scale(self.rate) / self.n
+        lines.append(f"{word} gain {unit}: {_text(_scaled(self.gain, scale))}")
         if self.measured:
-            lines.append(f"Predicted gain per 1,000 people: {1000 * self.predicted_gain / self.n:.4g}")
+            lines.append(f"Predicted gain {unit}: {number_text(scale * self.predicted_gain)}")
         if self.profit is not None:
-            lines.append(f"{word} net profit: {_text(self.profit)}, {self.profit_per_1000:,.4g} per 1,000 people")
+            lines.append(f"{word} net profit: {_text(self.profit)}, {number_text(self.profit / self.n)} per person")
         unit = "person" if self.rule.by_person else "unit of cost"
         if np.isfinite(self.marginal_gain):
-            lines.append(f"Marginal gain at the cut, per {unit}: {self.marginal_gain:.4g} predicted")
+            lines.append(f"Marginal gain at the cut, per {unit}: {number_text(self.marginal_gain)} predicted")
             if self.marginal_measured is not None:
                 lines[-1] += f", {_text(self.marginal_measured)} measured just above it"
         else:
             lines.append("Nobody is left whom it would pay to treat.")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return paragraphs(repr(self).splitlines()) + self.comparison._repr_html_()
+
+    def to_frame(self, ids: Any = None) -> Any:
+        """The list to hand on: a row per person who is treated, the most rewarding first, in the library of the scores.
+
+        Parameters
+        ----------
+        ids : array-like of shape (n,), optional
+            What to call everybody, such as customer numbers or the index of the table; row numbers otherwise.
+
+        Returns
+        -------
+        frame
+            Columns ``id``, ``arm`` (the label everybody should get), ``rank`` (1 is the most rewarding) and ``score`` (the
+            predicted uplift of that arm).
+        """
+        names = np.arange(self.n) if ids is None else as_column(to_numpy(ids, "ids"), "ids")
+        if len(names) != self.n:
+            raise ValueError(
+                f"ids has {len(names):,} values and the plan is for {self.n:,} people: expected one for each"
+            )
+        rows = self.order.astype(np.intp)
+        columns = {
+            "id": names[rows],
+            "arm": decode(self.rule.labels, self.arm[rows]),
+            "rank": np.arange(1, len(rows) + 1),
+            "score": self.score[rows, self.arm[rows].astype(np.intp) - 1],
+        }
+        return new_frame(columns, library_of(ids) or self.comparison.library)
 
     def _arm_counts(self) -> str:
         labels = self.rule.labels
@@ -181,6 +225,8 @@ def target(
     sample_weight: Any = None,
     control: Label | None = None,
     arms: Sequence[Label] | None = None,
+    propensity: Any = None,
+    response: Any = None,
     groups: Any = None,
     interval: float | None = 0.95,
     n_bootstrap: int = 200,
@@ -223,6 +269,11 @@ def target(
     control, arms : label, list of labels, optional
         Labels of control and of the columns of ``score``, where there is no experiment to take them from. With one, the
         columns are its arms in sorted order, and other ``arms`` are an error.
+    propensity, response : optional
+        Chances of the arms, and outcomes expected of everybody in the experiment under control and each arm, (n, 1 + K), from a
+        model that has not seen them: gains are then means of doubly robust effect scores
+        (:func:`upturn.metrics.effect_scores`), with less error, and the plan says by how much. By default the arms' shares and
+        mean outcomes.
     groups : array of shape (n,), optional
         The cluster of everybody in the experiment, such as a household or a shop: replicates are drawn of whole clusters, as in
         :func:`upturn.metrics.auuc`. The plan itself treats people.
@@ -265,9 +316,14 @@ def target(
     made, cut = (path, len(path)) if limit is None else path.spend(limit, n)
     plan = Assignment(made.assignment(n, len(made)))
     if experiment is None:
+        if propensity is not None or response is not None:
+            raise ValueError(
+                "propensity and response are of an experiment: pass its y and treatment too, to measure what the plan gains"
+            )
         found = PlanValue.predicted(people, plan)
     else:
-        found = PlanValue.measured(people, plan, made, cut, experiment, replicates)
+        effects = read_effects(experiment, propensity, response)
+        found = PlanValue.measured(people, plan, made, cut, experiment, effects, replicates)
     spent = 0.0 if people.cost is None else plan.total(people.cost)
     predicted_gain = plan.total(people.uplift)
     predicted_profit = None if people.value is None else plan.total(people.worth) - spent
@@ -286,15 +342,20 @@ def target(
         marginal_gain=float(path.slope[cut]) if cut < len(path) else -np.inf,
         marginal_measured=found.marginal(),
         comparison=found.comparison(library_of(score, y, treatment)),
+        score=people.uplift,
+        rate=bool(np.abs(people.uplift).max() <= 1) if experiment is None else is_rate(experiment),
     )
 
 
 def _scaled(value: float, scale: float) -> float:
     """A number, with its interval if it has one, in other units."""
-    if isinstance(value, Estimate):
-        return Estimate(scale * float(value), scale * value.samples, value.interval)
-    return scale * value
+    return value.times(scale) if isinstance(value, Estimate) else scale * value
 
 
 def _text(value: float) -> str:
-    return repr(value) if isinstance(value, Estimate) else f"{value:,.4g}"
+    return repr(value) if isinstance(value, Estimate) else number_text(value)
+
+
+def _money(value: float) -> str:
+    """An amount to the cent."""
+    return f"{value:,.2f}".rstrip("0").rstrip(".")
