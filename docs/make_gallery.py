@@ -73,6 +73,8 @@ def main():
         mine = np.isin(t1, ["control", arm])
         both[:, column] = ClassTransformation(forest).fit(X1[mine], y1[mine], t1[mine]).predict(X2)
     guess = np.random.default_rng(0).normal(size=both.shape)
+    save(plot.uplift_curves(y2, both, t2, **options), "uplift_arms")
+    save(plot.deciles(y2, both, t2, n_bins=5, **options), "deciles_arms")
     ax = plot.modified_uplift_curves(y2, {"forest": both, "guessing": guess}, t2, **options)
     save(ax, "modified_uplift")
     for name, chosen in {"forest": both, "guessing": guess}.items():
@@ -95,6 +97,7 @@ def main():
 
     grown = UpliftTree(max_depth=3, random_state=0).fit(X_train, y_train, t_train)
     save(plot.tree(grown), "tree")
+    save(plot.importances(grown), "importances")
     umodl = UMODLDiscretizer().fit(X, y, treatment)
     save(plot.parts(umodl, "recency"), "parts")
 

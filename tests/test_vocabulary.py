@@ -48,7 +48,8 @@ REPLACED = {
 # Where such a word is right after all: (owner, word).
 RIGHT = {
     ("UpliftStacking", "estimators"),  # those inside a model, as scikit-learn has it
-    ("parts", "model"),  # functions that look at a fitted model
+    ("importances", "model"),  # functions that look at a fitted model
+    ("parts", "model"),
     ("sign_shares", "model"),
     ("tree", "model"),
     ("StandardSVM", "p"),

@@ -37,11 +37,14 @@ def test_curves(name):
     assert lines["one"].get_linestyle() != lines["two"].get_linestyle()
     assert len(ax.collections) == 2  # bands
     expected = getattr(metrics, f"{name}_curve")(y, -score, treatment)
-    scale = 1 if name == "modified_uplift" else 1000
     x, height = lines["two"].get_data()
-    np.testing.assert_allclose(height, scale * expected(x / 100), atol=1e-9)
+    np.testing.assert_allclose(height, 1000 * expected(x / 100), atol=1e-9)
     assert ax.get_xlabel()
-    assert ax.get_ylabel()
+    assert "per 1,000 people" in ax.get_ylabel()
+    assert "95% bands" in ax.get_title()
+    money = getattr(plot, f"{name}_curves")(0.5 * y, -score, treatment, interval=None)
+    np.testing.assert_allclose(money.get_lines()[0].get_ydata(), height / 2000, atol=1e-9)
+    assert "per person" in money.get_ylabel()
     ax.figure.canvas.draw()
 
 
@@ -65,7 +68,68 @@ def test_modified_uplift_curves_of_several_arms():
     line = {line.get_label(): line for line in ax.get_lines()}["random"]
     shares = [(treatment == k).sum() / (treatment > 0).sum() for k in (1, 2)]
     end = sum(share * y[treatment == k].mean() for share, k in zip(shares, (1, 2), strict=True))
-    np.testing.assert_allclose(line.get_ydata(), [y[treatment == 0].mean(), end])
+    np.testing.assert_allclose(line.get_ydata(), [1000 * y[treatment == 0].mean(), 1000 * end])
+
+
+@pytest.mark.parametrize("name", ["uplift", "qini", "toc"])
+def test_curves_of_several_arms(name):
+    """A curve per arm, each against control, with the weights, clusters and responses of its rows."""
+    y, score, treatment = experiment(600, arms=3)
+    rng = np.random.default_rng(1)
+    weight, groups = rng.uniform(1, 2, 600), np.arange(600) // 2
+    options = {"sample_weight": weight, "groups": groups, "n_bootstrap": 10}
+    if name != "uplift":
+        options["response"] = rng.normal(size=(600, 3))
+    ax = getattr(plot, f"{name}_curves")(y, score, treatment, **options)
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    for k in (1, 2):
+        rows = np.isin(treatment, [0, k])
+        own = {} if name == "uplift" else {"response": options["response"][rows][:, [0, k]]}
+        expected = getattr(metrics, f"{name}_curve")(
+            y[rows], score[rows, k - 1], treatment[rows], sample_weight=weight[rows], **own
+        )
+        x, height = lines[str(k)].get_data()
+        np.testing.assert_allclose(height, 1000 * expected(x / 100), atol=1e-6)
+    both = getattr(plot, f"{name}_curves")(y, {"a": score, "b": -score}, treatment, interval=None)
+    names = [text.get_text() for text in both.get_legend().get_texts()]
+    assert names[:4] == ["a: 1", "a: 2", "b: 1", "b: 2"]
+
+
+def test_many_models_are_told_apart_and_bands_are_chosen():
+    y, score, treatment = experiment()
+    rng = np.random.default_rng(0)
+    scores = {f"model {j}": score + rng.normal(size=len(y)) for j in range(16)}
+    ax = plot.uplift_curves(y, scores, treatment, n_bootstrap=10)
+    assert not ax.collections  # sixteen bands would hide each other
+    drawn = [line for line in ax.get_lines() if line.get_label().startswith("model")]
+    assert len({(line.get_color(), str(line._unscaled_dash_pattern)) for line in drawn}) == 16
+    assert ax.get_legend().get_bbox_to_anchor().x0 >= ax.bbox.x1 - 1  # beside the curves
+    chosen = plot.uplift_curves(y, scores, treatment, bands=["model 3", "model 9"], n_bootstrap=10)
+    assert len(chosen.collections) == 2
+    with pytest.raises(ValueError, match="bands names 'forest'"):
+        plot.uplift_curves(y, scores, treatment, bands="forest")
+    with pytest.raises(ValueError, match="choose some of them"):
+        plot.uplift_curves(y, {str(j): score for j in range(50)}, treatment, interval=None)
+
+
+def test_importances_by_name():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X, arm = pd.DataFrame(rng.normal(size=(1500, 4)), columns=["age", "in_come", "$x$", "d"]), rng.integers(0, 2, 1500)
+    y = rng.random(1500) < 0.4 + 0.3 * arm * np.sign(X["age"])
+    model = UpliftForest(n_estimators=5, random_state=0).fit(X, y, arm)
+    ax = plot.importances(model)
+    order = np.argsort(-model.feature_importances_)
+    assert [text.get_text() for text in ax.get_yticklabels()] == [X.columns[j] for j in order]
+    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], model.feature_importances_[order])
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the largest on top
+    few = plot.importances(model, n_features=2)
+    assert few.get_yticklabels()[-1].get_text() == "2 others, together"
+    assert few.get_title()
+    assert few.get_xlabel()
+    ax.figure.canvas.draw()
+    with pytest.raises(TypeError, match="has no feature_importances_"):
+        plot.importances(object())
 
 
 def test_lift_curves():
@@ -90,8 +154,13 @@ def test_deciles():
     assert [text.get_text() for text in plain.get_legend().get_texts()] == ["predicted", "observed"]
     table = metrics.calibration_table(y, score, treatment, n_bins=5, random_state=0)
     np.testing.assert_allclose([bar.get_height() for bar in ax.patches], 1000 * table["observed"])
-    with pytest.raises(ValueError, match=r"one arm, and treatment holds 2 arms \[1, 2\].*plot.calibration"):
-        plot.deciles(y, np.column_stack([score, score]), np.arange(len(y)) % 3)
+    arms, columns = np.arange(len(y)) % 3, np.column_stack([score, -score])
+    both = plot.deciles(y, columns, arms, n_bins=4, n_bootstrap=10)
+    table = metrics.calibration_table(y, columns, arms, n_bins=4, interval=None)
+    np.testing.assert_allclose([bar.get_height() for bar in both.patches], 1000 * table["observed"])
+    names = [text.get_text() for text in both.get_legend().get_texts()]
+    assert names == ["1: predicted", "2: predicted", "1: observed, 95% interval", "2: observed, 95% interval"]
+    assert "per person" in plot.deciles(0.5 * y, score, treatment, interval=None).get_ylabel()
 
 
 def test_score_distributions():

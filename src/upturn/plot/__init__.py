@@ -4,6 +4,7 @@ matplotlib is needed (the extra ``[plot]``) and is imported when a picture is dr
 which people with any colour vision tell apart; lines differ in style too, so the pictures survive a grey printer.
 """
 
+from upturn.plot._importances import importances
 from upturn.plot._parts import parts
 from upturn.plot._policy import calibration, gain, overlap
 from upturn.plot._ranking import (
@@ -24,6 +25,7 @@ __all__ = [
     "curves",
     "deciles",
     "gain",
+    "importances",
     "lift_curves",
     "modified_uplift_curves",
     "overlap",

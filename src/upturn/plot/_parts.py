@@ -66,7 +66,7 @@ def parts(model: Any, feature: str | int, *, interval: float | None = 0.95, ax: 
         )
     ax.set_xticks(place, labels, rotation=30, ha="right")
     ax.set_xlim(-0.5, part.n_parts - 0.5)
-    ax.set(xlabel=name, ylabel="rate" if len(classes) == 2 else "mean outcome")
+    ax.set(xlabel=name, ylabel="rate" if len(classes) == 2 else "mean outcome", title="Outcome of the arms by part")
     legend(ax, beside=True)
     tidy(ax)
     return ax

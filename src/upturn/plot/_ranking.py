@@ -9,13 +9,29 @@ from typing import Any
 import numpy as np
 
 from upturn import metrics
-from upturn._columns import check_magnitude
+from upturn._columns import check_magnitude, to_numpy
 from upturn._parameters import NONE, TEXT, Rule, check, number, one_of, whole
-from upturn._target import read_labels, read_measured, read_score
+from upturn._target import decode, read_labels, read_measured, read_score
 from upturn.metrics import Curve
-from upturn.plot._style import COLOURS, GREY, MOST_BARS, STYLES, band, legend, new_axes, tidy
+from upturn.metrics._units import is_rate, unit_scale, unit_text
+from upturn.plot._style import (
+    COLOURS,
+    GREY,
+    HATCHES,
+    MARKERS,
+    MOST_BARS,
+    STYLES,
+    band,
+    legend,
+    line_style,
+    new_axes,
+    tidy,
+)
 
 _MOST_POINTS = 400  # more cannot be seen, and hide the dashes of a line
+_MOST_LINES = 49  # of which each has a colour and dashes of its own
+_MOST_BANDS = 3  # more hide each other, unless they are asked for by name
+_BY_ROW = ("sample_weight", "groups", "propensity", "response")  # options with a value for every row
 
 
 def _named(scores: Any) -> Mapping[str, Any]:
@@ -78,14 +94,16 @@ def curves(
     check("scale", scale, number())
     for word, text in (("xlabel", xlabel), ("ylabel", ylabel), ("title", title)):
         check(word, text, TEXT)
-    ax = new_axes(ax)
+    ax = new_axes(ax, _size(len(drawn) > 2))
+    if len(drawn) > _MOST_LINES:
+        raise ValueError(
+            f"drawn holds {len(drawn)} curves: more than {_MOST_LINES} cannot be told apart; choose some of them"
+        )
     for j, (name, points) in enumerate(drawn.items()):
-        curve, colour = _thin(points), COLOURS[j % len(COLOURS)]
+        curve = _thin(points)
         if curve.low is not None and curve.high is not None:
             band(ax, 100 * curve.x, scale * curve.low, scale * curve.high, j)
-        ax.plot(
-            100 * curve.x, scale * curve.y, color=colour, linestyle=STYLES[j % len(STYLES)], linewidth=1.8, label=name
-        )
+        ax.plot(100 * curve.x, scale * curve.y, linewidth=1.8, label=name, **line_style(j))
     if random is not None:
         first = next(iter(drawn.values()))
         ends = (0.0, 0.0) if random == "zero" else first.random or (first.y[0], first.y[-1])
@@ -94,20 +112,84 @@ def curves(
         )
     ax.set(xlabel=xlabel, ylabel=ylabel, title=title, xlim=(0, 100))
     tidy(ax)
-    legend(ax)
+    legend(ax, beside=len(drawn) > 2)
     return ax
 
 
+def _size(beside: bool) -> tuple[float, float]:
+    """Inches of a figure, wider where the legend stands beside the axes."""
+    return (8.2, 4) if beside else (6, 4)
+
+
 def _ranked(
-    make: Any, y: Any, scores: Any, treatment: Any, interval: float | None, options: dict[str, Any]
-) -> dict[str, Curve]:
-    return {name: make(y, score, treatment, interval=interval, **options) for name, score in _named(scores).items()}
+    make: Any,
+    y: Any,
+    scores: Any,
+    treatment: Any,
+    interval: float | None,
+    bands: Any,
+    options: dict[str, Any],
+    by_arm: bool = True,
+) -> tuple[dict[str, Curve], bool]:
+    """The curves by name, a curve per arm where there are several, and whether the outcome is a rate."""
+    named = _named(scores)
+    chosen = _read_bands(bands, named)
+    weight = options.get("sample_weight")
+    target = read_measured(y, treatment, weight, control=options.get("control"))
+    drawn = {}
+    for name, score in named.items():
+        level = interval if name in chosen else None
+        if target.n_arms == 1 or not by_arm:
+            drawn[name] = make(y, score, treatment, interval=level, **options)
+            continue
+        matrix = read_score(score, len(target), target.n_arms)
+        for k, label in enumerate(target.arms):
+            rows = target.pair(k + 1)
+            own = {word: _rows(word, value, rows, k, len(target)) for word, value in options.items()}
+            own["control"] = target.control
+            if target.weight is not None:
+                own["sample_weight"] = target.weight[rows]
+            labels = decode(target.labels, target.arm[rows])
+            full = str(label) if len(named) == 1 else f"{name}: {label}"
+            drawn[full] = make(target.y[rows], matrix[rows, k], labels, interval=level, **own)
+    return drawn, is_rate(target)
+
+
+def _rows(word: str, value: Any, rows: Any, k: int, n: int) -> Any:
+    """An option for the rows of control and one arm, with the columns of both where it has some for all arms."""
+    if word not in _BY_ROW or value is None:
+        return value
+    array = to_numpy(value, word)
+    if array.ndim == 0 or len(array) != n:
+        return value
+    return array[rows] if array.ndim == 1 else array[rows][:, [0, k + 1]]
+
+
+def _read_bands(bands: Any, named: Mapping[str, Any]) -> list[str]:
+    """The models that get a band: those named, else all while they are few."""
+    if bands is None:
+        return list(named) if len(named) <= _MOST_BANDS else []
+    chosen = [bands] if isinstance(bands, str) else list(bands) if isinstance(bands, list | tuple | set) else [bands]
+    strange = [name for name in chosen if name not in named]
+    if strange:
+        raise ValueError(f"bands names {strange[0]!r}: expected names of the models {list(named)!r}")
+    return chosen
 
 
 def uplift_curves(
-    y: Any, scores: Any, treatment: Any = None, *, interval: float | None = 0.95, ax: Any = None, **options: Any
+    y: Any,
+    scores: Any,
+    treatment: Any = None,
+    *,
+    interval: float | None = 0.95,
+    bands: Any = None,
+    ax: Any = None,
+    **options: Any,
 ) -> Any:
     """Uplift curves of one or several models with bands and the line of random targeting.
+
+    Rates are drawn per 1,000 people, other outcomes per person. Where there are several arms every model has a curve for each,
+    against control.
 
     Parameters
     ----------
@@ -117,6 +199,8 @@ def uplift_curves(
         The scores of one model, or of several by name.
     interval : float or None
         Confidence level of the bands; None draws none.
+    bands : str or list of str, optional
+        The models that get a band. By default all of up to three, and none of more, whose bands would hide each other.
     ax : matplotlib axes, optional
         Where to draw; made when not given.
     **options
@@ -126,32 +210,61 @@ def uplift_curves(
     -------
     matplotlib axes
     """
-    drawn = _ranked(metrics.uplift_curve, y, scores, treatment, interval, options)
-    return curves(drawn, scale=1000, ax=ax, ylabel="gain per 1,000 people", title=_title("Uplift curve", interval))
+    drawn, rate = _ranked(metrics.uplift_curve, y, scores, treatment, interval, bands, options)
+    return _draw_gains(drawn, rate, "Uplift curve", ax)
+
+
+def _draw_gains(drawn: dict[str, Curve], rate: bool, name: str, ax: Any) -> Any:
+    return curves(
+        drawn,
+        scale=unit_scale(rate),
+        ax=ax,
+        ylabel=f"gain {unit_text(rate)}",
+        title=_title(name, drawn),
+        random=_line(drawn),
+    )
+
+
+def _line(drawn: dict[str, Curve]) -> str | None:
+    """The line of random targeting, where the curves have the same: those of several arms do not."""
+    ends = {round(float(curve.y[-1]), 12) for curve in drawn.values()}
+    return "diagonal" if len(ends) == 1 else None
 
 
 def qini_curves(
-    y: Any, scores: Any, treatment: Any = None, *, interval: float | None = 0.95, ax: Any = None, **options: Any
+    y: Any,
+    scores: Any,
+    treatment: Any = None,
+    *,
+    interval: float | None = 0.95,
+    bands: Any = None,
+    ax: Any = None,
+    **options: Any,
 ) -> Any:
     """Qini curves; arguments as in :func:`uplift_curves`, options of :func:`upturn.metrics.qini_curve`."""
-    drawn = _ranked(metrics.qini_curve, y, scores, treatment, interval, options)
-    return curves(drawn, scale=1000, ax=ax, ylabel="gain per 1,000 people", title=_title("Qini curve", interval))
+    drawn, rate = _ranked(metrics.qini_curve, y, scores, treatment, interval, bands, options)
+    return _draw_gains(drawn, rate, "Qini curve", ax)
 
 
 def toc_curves(
-    y: Any, scores: Any, treatment: Any = None, *, interval: float | None = 0.95, ax: Any = None, **options: Any
+    y: Any,
+    scores: Any,
+    treatment: Any = None,
+    *,
+    interval: float | None = 0.95,
+    bands: Any = None,
+    ax: Any = None,
+    **options: Any,
 ) -> Any:
     """TOC curves; arguments as in :func:`uplift_curves`, options of :func:`upturn.metrics.toc_curve`.
 
     The first two percent are left out: the curve is very noisy where it averages over a few people.
     """
-    drawn = {
-        name: _from(curve, 0.02)
-        for name, curve in _ranked(metrics.toc_curve, y, scores, treatment, interval, options).items()
-    }
-    title = _title("Targeting operator characteristic", interval)
-    label = "effect above average, per 1,000 people"
-    return curves(drawn, random="zero", scale=1000, ax=ax, ylabel=label, title=title)
+    whole, rate = _ranked(metrics.toc_curve, y, scores, treatment, interval, bands, options)
+    drawn = {name: _from(curve, 0.02) for name, curve in whole.items()}
+    title = _title("Targeting operator characteristic", drawn)
+    label = f"effect above average, {unit_text(rate)}"
+    return curves(drawn, random="zero", scale=unit_scale(rate), ax=ax, ylabel=label, title=title)
 
 
 def _from(curve: Curve, share: float) -> Curve:
@@ -160,16 +273,23 @@ def _from(curve: Curve, share: float) -> Curve:
 
 
 def modified_uplift_curves(
-    y: Any, scores: Any, treatment: Any = None, *, interval: float | None = 0.95, ax: Any = None, **options: Any
+    y: Any,
+    scores: Any,
+    treatment: Any = None,
+    *,
+    interval: float | None = 0.95,
+    bands: Any = None,
+    ax: Any = None,
+    **options: Any,
 ) -> Any:
     """Modified uplift curves; arguments as in :func:`uplift_curves`, with a column of scores for each of several arms.
 
     Every curve starts from the mean outcome of control. The dotted line gives the arms at random, in proportion to their
     sizes, to a growing share of the people.
     """
-    drawn = _ranked(metrics.modified_uplift_curve, y, scores, treatment, interval, options)
-    title = _title("Modified uplift curve", interval)
-    return curves(drawn, ax=ax, ylabel="expected outcome per person", title=title)
+    drawn, rate = _ranked(metrics.modified_uplift_curve, y, scores, treatment, interval, bands, options, by_arm=False)
+    title = _title("Modified uplift curve", drawn)
+    return curves(drawn, scale=unit_scale(rate), ax=ax, ylabel=f"expected outcome {unit_text(rate)}", title=title)
 
 
 def lift_curves(
@@ -214,11 +334,13 @@ def lift_curves(
         drawn[name if str(label) in (name, "0", "1") else f"{name} ({label})"] = replace(
             curve, y=curve.y / size, low=low, high=high
         )
-    ax = curves(drawn, random=None, scale=1000, ax=ax, xlabel="share of the arm, best scores first (%)",
-                ylabel="outcome per 1,000 people of the arm", title=_title("Lift curves", interval))  # fmt: skip
+    rate = is_rate(target)
+    scale = unit_scale(rate)
+    ax = curves(drawn, random=None, scale=scale, ax=ax, xlabel="share of the arm, best scores first (%)",
+                ylabel=f"outcome {unit_text(rate)} of the arm", title=_title("Lift curves", drawn))  # fmt: skip
     for j, curve in enumerate(drawn.values()):
         name = "random" if j == 0 else "_random"  # once in the legend
-        ax.plot([0, 100], [0, 1000 * curve.y[-1]], color=GREY, linewidth=1.2, linestyle=(0, (2, 2)), label=name)
+        ax.plot([0, 100], [0, scale * curve.y[-1]], color=GREY, linewidth=1.2, linestyle=(0, (2, 2)), label=name)
     legend(ax)
     return ax
 
@@ -233,7 +355,7 @@ def deciles(
     ax: Any = None,
     **options: Any,
 ) -> Any:
-    """Observed effect in tenths of the ranking, with intervals, beside what the model predicted.
+    """Observed effect in tenths of the ranking, with intervals, beside what the model predicted; bars of every arm side by side.
 
     Parameters
     ----------
@@ -252,32 +374,45 @@ def deciles(
     -------
     matplotlib axes
     """
-    ax = new_axes(ax)
     table = metrics.calibration_table(y, score, treatment, n_bins=n_bins, interval=interval, **options)
-    if len(table) > n_bins:
-        arms = list(dict.fromkeys(table["arm"].tolist()))
-        raise ValueError(
-            f"this picture shows one arm, and treatment holds {len(arms)} arms {arms!r}: keep the rows of one of them and of control, or "
-            "draw all in plot.calibration(metrics.calibration_table(y, score, treatment))"
-        )
-    x, observed = table["bin"], 1000 * table["observed"]
-    name = "observed" if interval is None else f"observed, {interval:.0%} interval"
-    ax.bar(x, observed, color="#D6EAF8", edgecolor=COLOURS[0], width=0.75, label=name)
-    if interval is not None:
-        reach = 1000 * (table["high"] - table["low"]) / 2
-        ax.errorbar(x, observed, reach, fmt="none", ecolor="#333333", elinewidth=1.1, capsize=3)
-    ax.plot(x, 1000 * table["predicted"], color=COLOURS[1], marker="o", markersize=5, linestyle="--", label="predicted")
+    rate = is_rate(read_measured(y, treatment, options.get("sample_weight"), control=options.get("control")))
+    scale, arms = unit_scale(rate), list(dict.fromkeys(table["arm"].tolist()))
+    ax = new_axes(ax, _size(len(arms) > 1))
+    ends, wide = "" if interval is None else f", {interval:.0%} interval", 0.75 / len(arms)
+    for k, arm in enumerate(arms):
+        mine = table["arm"] == arm
+        x = table["bin"][mine] + wide * (k - (len(arms) - 1) / 2)
+        observed, whose = scale * table["observed"][mine], "" if len(arms) == 1 else f"{arm}: "
+        colour = COLOURS[(2 * k) % len(COLOURS)]
+        ax.bar(
+            x, observed, color=(*_pale(colour), 1.0), edgecolor=colour, width=wide, hatch=HATCHES[k % len(HATCHES)],
+            label=f"{whose}observed{ends}",
+        )  # fmt: skip
+        if interval is not None:
+            reach = scale * (table["high"] - table["low"])[mine] / 2
+            ax.errorbar(
+                x, observed, reach, fmt="none", ecolor="#333333", elinewidth=1.1, capsize=3 if len(arms) == 1 else 1.5
+            )
+        style = {"color": COLOURS[(2 * k + 1) % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)], "markersize": 5}
+        ax.plot(x, scale * table["predicted"][mine], linestyle="--", label=f"{whose}predicted", **style)
     ax.axhline(0, color="#333333", linewidth=0.9)
     ax.set(
         xlabel="tenth of the ranking, best scores first" if n_bins == 10 else "bin of the ranking, best scores first",
-        ylabel="effect per 1,000 people",
+        ylabel=f"effect {unit_text(rate)}",
         title="Effect by rank",
-        xticks=x,
+        xticks=np.arange(1, n_bins + 1),
     )
     tidy(ax)
     ax.grid(visible=False, axis="x")
-    legend(ax)
+    legend(ax, beside=len(arms) > 1)
     return ax
+
+
+def _pale(colour: str) -> tuple[float, ...]:
+    """A light shade of a colour, on which black lines are seen."""
+    from matplotlib.colors import to_rgb
+
+    return tuple(1.0 - 0.2 * (1.0 - part) for part in to_rgb(colour))
 
 
 def score_distributions(score: Any, treatment: Any, *, control: Any = None, n_bins: int = 40, ax: Any = None) -> Any:
@@ -328,5 +463,6 @@ def score_distributions(score: Any, treatment: Any, *, control: Any = None, n_bi
     return ax
 
 
-def _title(name: str, interval: float | None) -> str:
-    return name if interval is None else f"{name}, {interval:.0%} bands"
+def _title(name: str, drawn: dict[str, Curve]) -> str:
+    levels = [curve.interval for curve in drawn.values() if curve.interval is not None]
+    return f"{name}, {levels[0]:.0%} bands" if levels else name

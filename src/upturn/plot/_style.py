@@ -9,6 +9,7 @@ from upturn._parameters import Rule, check
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 STYLES = ["-", (0, (6, 3)), "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2))]
 MARKERS = "os^Dv"
+HATCHES = ["", "//", "..", "xx", "\\\\", "++", "oo"]
 GREY = "#666666"
 MOST_BARS = 10_000  # more bars than any picture has room for
 
@@ -27,11 +28,16 @@ def new_axes(ax: Any, figsize: tuple[float, float] = (6, 4)) -> Any:
     return plt.subplots(figsize=figsize, layout="constrained")[1]
 
 
+def line_style(j: int) -> dict[str, Any]:
+    """Colour and dashes of line number j. Both change from one to the next, and the pair repeats only after 49 lines."""
+    return {"color": COLOURS[j % len(COLOURS)], "linestyle": STYLES[(j + j // len(COLOURS)) % len(STYLES)]}
+
+
 def band(ax: Any, x: Any, low: Any, high: Any, j: int) -> None:
     """The band of line number j, edged in the style of its line, so that it is told from others in grey too."""
     from matplotlib.colors import to_rgba
 
-    colour, style = COLOURS[j % len(COLOURS)], STYLES[j % len(STYLES)]
+    colour, style = line_style(j).values()
     ax.fill_between(x, low, high, facecolor=to_rgba(colour, 0.13), linewidth=0)
     for side in (low, high):
         ax.plot(x, side, color=to_rgba(colour, 0.45), linestyle=style, linewidth=0.6, label="_band")

@@ -17,6 +17,7 @@ _FONT = 8.0  # size of letters in points, where there is room
 _LINE = 1.35 * _FONT / 72  # height of a line in inches
 _GAP = 0.2  # between two boxes, their rims included
 _WIDE = 2.15  # from one level to the next
+_TITLE = 0.35  # height of the title
 
 Node = dict[str, Any]
 
@@ -59,7 +60,8 @@ def tree(model: Any, index: int | None = None, *, max_depth: int | None = 3, dig
     described = _described(model, index)
     layout, arms = _Layout(described["root"], max_depth), described["arms"]
     texts = {number: _lines(node, arms, digits, number in layout.cut_off) for number, node in layout.nodes.items()}
-    ax, size = _room(ax, layout, texts)
+    against = f"effect of {arms[1]} against {arms[0]}" if len(arms) == 2 else f"largest effect against {arms[0]}"
+    ax, size = _room(ax, layout, texts, f"{against}: blue gains, orange loses")
     largest = max(abs(effect) for node in layout.nodes.values() for effect in node["effect"]) or 1.0
     all_rows = sum(described["root"]["weight"])
     middle = {"ha": "center", "va": "center", "fontsize": size}
@@ -161,12 +163,13 @@ def _leaves(node: Node) -> int:
     return _leaves(node["left"]) + _leaves(node["right"]) if "feature" in node else 1
 
 
-def _room(ax: Any, layout: _Layout, texts: Mapping[int, list[str]]) -> tuple[Any, float]:
+def _room(ax: Any, layout: _Layout, texts: Mapping[int, list[str]], title: str) -> tuple[Any, float]:
     """Axes with a place for every box, and the size of letters that fits."""
     row = layout.inches_a_row({number: len(lines) * _LINE + _GAP for number, lines in texts.items()})
     width, height = _WIDE * layout.n_levels, row * layout.n_rows
-    ax = new_axes(ax, figsize=(width, height))
+    ax = new_axes(ax, figsize=(width, height + _TITLE))
     ax.set_axis_off()
+    ax.set_title(title, fontsize=1.2 * _FONT)
     ax.set_xlim(-0.5, layout.n_levels - 0.5)
     ax.set_ylim(0.5 - layout.n_rows, 0.5)
     ax.figure.draw_without_rendering()  # a layout engine places the axes only now
