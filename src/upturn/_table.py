@@ -69,12 +69,12 @@ class Schema:
         taken, gaps = value["taken"], value["gaps"]
         good = (
             isinstance(named, bool)
+            and isinstance(names, list)
+            and isinstance(levels, list)
             and isinstance(taken, list)
             and isinstance(gaps, list)
             and all(isinstance(name, str) and name not in names for name in taken)
             and all(isinstance(name, str) and name in names for name in gaps)
-            and isinstance(names, list)
-            and isinstance(levels, list)
             and len(names) == len(levels) > 0
             and all(isinstance(name, str) for name in names)
             and all(level is None or isinstance(level, list) for level in levels)

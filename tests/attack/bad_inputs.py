@@ -501,6 +501,20 @@ def _pictures(ranked: Mapping[str, Any], several: Mapping[str, Any]) -> Iterator
         only={"model": refused},
     )
     yield _call(
+        "plot.importances",
+        plot.importances,
+        {"model": forest},
+        wrap=functools.partial(_drawn, plot.importances),
+        skip=("model",),
+    )
+    yield _call(
+        "plot.importances of a model",
+        plot.importances,
+        {"model": forest},
+        wrap=functools.partial(_drawn, plot.importances),
+        only={"model": refused},
+    )
+    yield _call(
         "plot.tree",
         plot.tree,
         {"model": forest, "index": 0},

@@ -447,7 +447,7 @@ BAD_STATE = {
     "too many arms": (lambda m, _: m["model"]["state"].update(arms=list(range(255))), "arm labels are not well formed"),
     "no schema": (lambda m, _: m["model"]["state"].update(schema=None), "not hold a sound model"),
     "fewer columns": (
-        lambda m, _: m["model"]["state"]["schema"].update(names=["age"], levels=[None]),
+        lambda m, _: m["model"]["state"]["schema"].update(names=["age"], levels=[None], gaps=[]),
         "columns with missing values are out of range",
     ),
     "fewer levels": (

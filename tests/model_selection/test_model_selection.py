@@ -166,7 +166,8 @@ def test_scorer_errors():
     with pytest.raises(ValueError, match="leave interval out"):
         uplift_scorer("auuc", interval=0.9)
     with pytest.raises(
-        ValueError, match=r"metric='auuc' has no option 'kk': its options are ranking, convention, control$"
+        ValueError,
+        match=r"metric='auuc' has no option 'kk': its options are ranking, convention, propensity, response, control$",
     ):
         uplift_scorer("auuc", kk=3)
     with pytest.raises(

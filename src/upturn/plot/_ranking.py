@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -170,9 +171,9 @@ def _read_bands(bands: Any, named: Mapping[str, Any]) -> list[str]:
     if bands is None:
         return list(named) if len(named) <= _MOST_BANDS else []
     chosen = [bands] if isinstance(bands, str) else list(bands) if isinstance(bands, list | tuple | set) else [bands]
-    strange = [name for name in chosen if name not in named]
+    strange = [name for name in chosen if not isinstance(name, str) or name not in named]
     if strange:
-        raise ValueError(f"bands names {strange[0]!r}: expected names of the models {list(named)!r}")
+        raise ValueError(f"bands names {reprlib.repr(strange[0])}: expected names of the models {list(named)!r}")
     return chosen
 
 
