@@ -14,10 +14,10 @@ from upturn._report._measure import Measured, Options
 from upturn._report._words import number, percent
 from upturn._subgroups import subgroups
 from upturn._subgroups._leaves import leaf_words
-from upturn._subgroups._multiple import holm
 from upturn._subgroups._result import Subgroups
 from upturn._table import few_levels, read_frame, read_table
 from upturn.metrics import SmallSampleWarning
+from upturn.metrics._multiple import holm
 from upturn.trees import UpliftTree
 
 LEAVE, HARM = "leave alone", "harmed"
