@@ -13,8 +13,8 @@ from small_pages import HOSTILE, OPTIONS, make_experiment, small_forest
 
 import upturn as up
 from upturn._report._held_out import ONE_RULE
-from upturn._subgroups._multiple import holm
 from upturn.metrics import auuc
+from upturn.metrics._multiple import holm
 from upturn.policy import target
 from upturn.trees import UpliftForest, UpliftTree
 
