@@ -172,7 +172,7 @@ def test_scorer_errors():
         uplift_scorer("auuc", kk=3)
     with pytest.raises(
         ValueError,
-        match=r"metric='uplift_at' has no option 'sample_weight': its options are k, ranking, convention, control",
+        match=r"metric='uplift_at' has no option 'sample_weight': its options are k, ranking, convention, propensity, response, control",
     ):
         uplift_scorer("uplift_at", sample_weight=[1])
     with pytest.raises(
