@@ -25,6 +25,15 @@ COMPARED = [
     ("`UpliftBoosting`: height of its trees", "1", "1", "not decided by the sets: what height 2 would add", "boosting_choose boosting_report", "boosting-h1", "boosting-h2"),
     ("", "1", "1", "… height 3", "boosting_choose boosting_report", "boosting-h1", "boosting-h3"),
     ("`CTSForest(leaf=, min_share=, min_samples_split=)`", '`"regularized"`, 0, 100', '`"mean"`, 0.1, `"auto"`', "values from further up mislead, and so do cuts near an end", "cts_leaves", "cts-regularized", "cts-share-auto"),
+    (
+        "`CTSForest(min_share=, min_samples_split=)` alone",
+        "0, 100",
+        '0.1, `"auto"`',
+        "cuts near an end mislead; the size of a node should follow the rows",
+        "cts_choose cts_report",
+        "cts-means",
+        "cts-share-auto",
+    ),
     ("`UpliftForest(center=)`", "False", "False", "not yet decided: what centring would add", "forest_centring", "forest-plain", "forest-centred"),
     *(
         (f"`{kind}`: smallest leaf of its trees", "50 (effects 100)", "also at most an eighth of the rows", "small arms could not be split", "meta_leaves", f"{name}-leaves-1", f"{name}-leaves-8")
