@@ -28,12 +28,15 @@ _SEEN = Sampling(fraction=0.5)
 _MIN_LEAF = 10.0  # rows: means of fewer would bring more noise than they take away
 
 
-def outcome_out_of_bag(soil: Soil, seed: np.uint64, n_jobs: int | None) -> Floats:
-    """The outcome of every row, predicted by regression trees that did not see it; on the scale of the soil's words."""
+def outcome_out_of_bag(soil: Soil, seed: np.uint64, n_jobs: int | None, number: int = 0) -> Floats:
+    """The outcome of every row, predicted by regression trees that did not see it; on the scale of the soil's words.
+
+    ``number`` tells the draws of several such predictions apart.
+    """
     weight = soil.size.sum()
     pooled = float(soil.size @ soil.mean) / weight
     alone = replace(soil, arm=np.zeros_like(soil.arm), size=np.array([weight]), mean=np.array([pooled]))
-    own_seed = sampling.purpose_key(seed, OUTCOME, np.uint64(0))
+    own_seed = sampling.purpose_key(seed, OUTCOME, np.uint64(number))
     n_features = soil.bins.n_features
     rules = Rules(
         criterion=OF_OUTCOMES.code,
@@ -62,6 +65,17 @@ def outcome_out_of_bag(soil: Soil, seed: np.uint64, n_jobs: int | None) -> Float
         total[unseen] += nodes.value[nodes.leaves(codes[unseen])[0], 0]
         count[unseen] += 1.0
     return np.where(count > 0.0, total / np.maximum(count, 1.0), pooled)
+
+
+def out_of_bag_twice(
+    soil: Soil, y: Floats, weight: Floats | None, seed: np.uint64, number: int, n_jobs: int | None
+) -> Floats:
+    """A number per row predicted out of bag, and what that leaves predicted once more: leaves flatten less of it so.
+
+    For data that are not randomised, where what stays of the outcome and of the arms' chances is taken for an effect.
+    """
+    first = outcome_out_of_bag(soil.reweighted(y, weight), seed, n_jobs, 2 * number)
+    return first + outcome_out_of_bag(soil.reweighted(y - first, weight), seed, n_jobs, 2 * number + 1)
 
 
 def unseen_rows(soil: Soil, plan: Sampling, seed: np.uint64, n_trees: int) -> Iterator[tuple[int, Ints]]:

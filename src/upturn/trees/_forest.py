@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from scipy.special import erfcx
 from upturn._arrays import Floats
 from upturn._experiment import Experiment
 from upturn._parallel import run_parallel
-from upturn._parameters import FLAG, INTERVAL, VERBOSE, Rule, check, number, one_of, whole
+from upturn._parameters import ELSEWHERE, FLAG, INTERVAL, VERBOSE, Rule, check, number, one_of, whole
 from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn.base import finite
@@ -24,12 +24,26 @@ from upturn.metrics._estimate import reach_of
 from upturn.trees import _export
 from upturn.trees._base import Scale, TreeModel
 from upturn.trees._bins import Codes
-from upturn.trees._center import node_means, outcome_out_of_bag, unseen_rows
+from upturn.trees._center import node_means, out_of_bag_twice, outcome_out_of_bag, unseen_rows
 from upturn.trees._growth import Sampling, Soil
+from upturn.trees._inference import VARIES, Pooled, correct_smoothing, pool_variance, pooled_variance
 from upturn.trees._nodes import Nodes
+from upturn.trees._overlap import chances_of, kind_of, overlap_weights
 
-_PAIR, _MANY = 2, 500  # trees that share a half-sample, and how many there are at least, for inference
-_FITTED = {"bins_", "nodes_", "centered_", "oob_response_", "oob_prediction_"}
+_GROUP, _BAG, _MANY = (
+    10,
+    5,
+    500,
+)  # trees that share a half-sample, that are corrected together, and of all at least, for inference
+_FITTED = {"bins_", "nodes_", "centered_", "propensity_kind_", "_pooled", "oob_response_", "oob_prediction_"}
+
+
+class _Sown(NamedTuple):
+    """A soil with the outcome that trees see, what was taken off it row by row (if it is centred), and the rows' weights."""
+
+    soil: Soil
+    level: Floats | None
+    weight: Floats | None
 
 
 class UpliftForest(TreeModel):
@@ -63,11 +77,17 @@ class UpliftForest(TreeModel):
         that drive the effect. Responses are leaf means shifted by as much for every arm as gives the rows of a leaf their
         mean outcome back. It needs a criterion on means, so "kl", "chi2" and ``normalize=True`` refuse ``center=True``; the
         Laplace correction is off. "auto" does not centre.
+    propensity : "auto", "shares", "trees", number(s) or column name(s)
+        Chances of the arms. "shares": the same for everybody, as in a randomised experiment. "trees": estimated out of bag by
+        trees of the same engine. A number, or one per treatment arm: known. Names of columns of X, one per treatment arm: known row by row.
+        Wherever they are not the shares, rows have overlap weights, h / e of their own arm with h = 1 / (sum of 1 / e over the arms), which
+        give every leaf the same people in all arms; combine with ``center=True``. "auto" is the shares, but with
+        ``inference=True`` it is "trees" if the joint test of balance between the arms has p < 0.05.
     inference : bool
-        Choose by itself what ``predict_interval`` needs, whatever the other parameters say: honest trees on pairs of shared
-        half-samples, leaves of two rows of each arm and more, at least 500 trees, and a centred outcome (unless the criterion
-        does not allow it, or ``center=False``). Predictions are a little less exact than those of the defaults; in
-        exchange intervals cover.
+        Choose by itself what ``predict_interval`` needs, whatever the other parameters say: honest trees, ten to a
+        half-sample, leaves of two rows of each arm and more, at least 500 trees, a centred outcome (unless the criterion
+        does not allow it, or ``center=False``), and values corrected for what leaves smooth: twice a leaf's effect, less the mean of the
+        effects that other trees of its half-sample predict for its rows; once more if effects differ between people.
     oob : bool
         Predict every row by the trees that did not see it (``oob_response_``, ``oob_prediction_``).
     random_state : int, RandomState, Generator or None
@@ -86,6 +106,8 @@ class UpliftForest(TreeModel):
     feature_importances_ : array of shape (p,)
     centered_ : bool
         Whether the outcome was centred.
+    propensity_kind_ : str
+        "shares", "trees", "columns" or "known".
     oob_response_ : array of shape (n, 1 + K)
         Responses of the trees that did not see the row; NaN where there is none. Only with ``oob=True``.
     oob_prediction_ : array of shape (n,) or (n, K)
@@ -122,6 +144,7 @@ class UpliftForest(TreeModel):
         "max_samples": number(above=0, most=1).named("a share above 0 and at most 1"),
         "ci_group_size": whole(least=1),
         "center": one_of("auto") | FLAG,
+        "propensity": ELSEWHERE,
         "inference": FLAG,
         "oob": FLAG,
         "verbose": VERBOSE,
@@ -150,6 +173,7 @@ class UpliftForest(TreeModel):
         max_samples: float = 0.3,
         ci_group_size: int = 1,
         center: Any = "auto",
+        propensity: Any = "auto",
         inference: bool = False,
         oob: bool = False,
         max_bins: int = 255,
@@ -178,6 +202,7 @@ class UpliftForest(TreeModel):
         self.max_samples = max_samples
         self.ci_group_size = ci_group_size
         self.center = center
+        self.propensity = propensity
         self.inference = inference
         self.oob = oob
         self.max_bins = max_bins
@@ -199,7 +224,7 @@ class UpliftForest(TreeModel):
             return self
         chosen = copy.copy(self)
         chosen.honest, chosen.rho, chosen.bootstrap, chosen.max_samples = True, 0.5, False, 1.0
-        chosen.ci_group_size, chosen.n_estimators = _PAIR, max(self.n_estimators + self.n_estimators % _PAIR, _MANY)
+        chosen.ci_group_size, chosen.n_estimators = _GROUP, max(-(-self.n_estimators // _GROUP) * _GROUP, _MANY)
         chosen.min_samples_split, chosen.min_samples_leaf, chosen.min_samples_arm = 2, 1, 2
         chosen.center = self.center is not False and self._may_centre()
         return chosen
@@ -211,19 +236,40 @@ class UpliftForest(TreeModel):
         seed = make_seed(self.random_state)
         plan = self._sampling()
         rules = self._rules(soil, scale.binary and not centred, plan.share, scale.span)
-        grow = self._centred_grower(data, soil, scale, rules, plan, seed) if centred else None
-        trees = run_parallel(
-            grow or (lambda tree: soil.grow(rules, plan, seed, tree)),
-            range(self.n_estimators),
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-            description="trees",
-        )
-        self._keep(soil, Nodes.join(trees), scale)
-        self.centered_ = centred
+        kind = kind_of(self.propensity, data, choose=self.inference)
+        sown = self._sow(data, soil, scale, kind, centred, seed)
+        grow = self._grower(sown, rules, plan, seed)
+        pooled = None
+        if self.inference:
+            nodes, pooled = self._grow_groups(grow, sown, plan, seed)
+        else:
+            trees = run_parallel(
+                grow, range(self.n_estimators), n_jobs=self.n_jobs, verbose=self.verbose, description="trees"
+            )
+            nodes = Nodes.join(trees)
+        self._keep(soil, nodes, scale)
+        self.centered_, self.propensity_kind_, self._pooled = centred, kind, pooled
         self._tell_constant(soil, rules, plan.share)
         if self.oob:
             self._predict_out_of_bag(data, soil, plan, seed)
+
+    def _sow(self, data: Experiment, soil: Soil, scale: Scale, kind: str, centred: bool, seed: np.uint64) -> _Sown:
+        """The soil with the outcome and the weights that trees see: centred, and weighted for overlap, if so."""
+        if kind == "shares" and not centred:
+            return _Sown(soil, None, data.weight)
+        rows, y, weight = np.arange(len(data)), scale.see(data.y), data.weight
+        if weight is not None:
+            rows = np.flatnonzero(weight > 0.0)
+            y, weight = y[rows], weight[rows]
+        level = None
+        if centred and kind == "shares":
+            level = outcome_out_of_bag(soil, seed, self.n_jobs)
+        elif centred:
+            level = out_of_bag_twice(soil, y, weight, seed, 0, self.n_jobs)
+        if kind != "shares":
+            chances = chances_of(self.propensity, kind, data, soil, seed, self.n_jobs)
+            weight = overlap_weights(chances, soil.arm, weight)
+        return _Sown(soil.reweighted(y if level is None else y - level, weight), level, weight)
 
     def _centres(self) -> bool:
         """Whether the outcome is centred; refuse where the criterion is not one on means."""
@@ -241,22 +287,17 @@ class UpliftForest(TreeModel):
         """Whether the criterion is one on means."""
         return not (CRITERIA[self.criterion].needs_rates or self.normalize)
 
-    def _centred_grower(
-        self, data: Experiment, soil: Soil, scale: Scale, rules: Rules, plan: Sampling, seed: np.uint64
-    ) -> Callable[[int], Nodes]:
-        """What grows one tree on a centred outcome; the mean of what was taken off a node's rows is put back on all its arms."""
-        rows, y, weight = np.arange(len(data)), scale.see(data.y), data.weight
-        if weight is not None:
-            rows = np.flatnonzero(weight > 0.0)
-            y, weight = y[rows], weight[rows]
-        level = outcome_out_of_bag(soil, seed, self.n_jobs)
-        centred = soil.reweighted(y - level, weight)
+    def _grower(self, sown: _Sown, rules: Rules, plan: Sampling, seed: np.uint64) -> Callable[[int], Nodes]:
+        """What grows one tree; the mean of what was taken off a node's rows is put back on all its arms."""
+        soil, level, weight = sown
+        if level is None:
+            return lambda tree: soil.grow(rules, plan, seed, tree)
         codes: Codes = twin_codes(soil.codes)
         value_role = ESTIMATE if self.honest else GROW
 
         def grow(tree: int) -> Nodes:
-            role, copies = centred.roles(plan, seed, tree)
-            nodes = centred.grow_on(role, copies, rules, seed, tree)
+            role, copies = soil.roles(plan, seed, tree)
+            nodes = soil.grow_on(role, copies, rules, seed, tree)
             mine = np.flatnonzero(role == value_role)
             heavy = np.ones(len(mine)) if weight is None else weight[mine]
             if len(copies):
@@ -265,6 +306,32 @@ class UpliftForest(TreeModel):
             return nodes
 
         return grow
+
+    def _grow_groups(
+        self, grow: Callable[[int], Nodes], sown: _Sown, plan: Sampling, seed: np.uint64
+    ) -> tuple[Nodes, Pooled]:
+        """Trees of all groups, each bag of them corrected for what its leaves smooth, and their pooled variances."""
+        soil, _, weights = sown
+        weight = np.ones(len(soil)) if weights is None else weights[weights > 0.0]
+        codes: Codes = twin_codes(soil.codes)
+        shares = soil.size / soil.size.sum()
+        trees = run_parallel(
+            grow, range(self.n_estimators), n_jobs=self.n_jobs, verbose=self.verbose, description="trees"
+        )
+        own = [tree.value[:, 1:] - tree.value[:, :1] for tree in trees]
+
+        def correct(first: int) -> None:
+            bag = slice(first, first + _BAG)
+            roles = [soil.roles(plan, seed, tree)[0] for tree in range(first, first + _BAG)]
+            correct_smoothing(trees[bag], own[bag], roles, codes, weight, shares)
+
+        for _ in range(2):
+            run_parallel(correct, range(0, self.n_estimators, _BAG), n_jobs=self.n_jobs)
+            nodes = Nodes.join(trees)
+            pooled = pool_variance(nodes, soil, plan, seed, codes, _BAG)
+            if (pooled.varies < VARIES).all():
+                break
+        return nodes, pooled
 
     def _sampling(self) -> Sampling:
         rho = float(self.rho) if self.honest else None
@@ -303,13 +370,33 @@ class UpliftForest(TreeModel):
             )
 
     def _get_state(self) -> dict[str, Any]:
-        return {**super()._get_state(), "centered": self.centered_}
+        pooled = None if self._pooled is None else np.stack(self._pooled)
+        return {
+            **super()._get_state(),
+            "centered": self.centered_,
+            "propensity": self.propensity_kind_,
+            "pooled": pooled,
+        }
 
     def _set_state(self, state: dict[str, Any]) -> None:
         super()._set_state(state)
         if not isinstance(state["centered"], bool):
             raise ValueError("whether the outcome was centred is neither true nor false")
         self.centered_ = state["centered"]
+        if state["propensity"] not in ("shares", "trees", "columns", "known"):
+            raise ValueError("no forest has such a kind of propensity")
+        self.propensity_kind_ = state["propensity"]
+        pooled = state["pooled"]
+        if (pooled is None) == bool(self.inference) or (
+            pooled is not None
+            and (
+                pooled.dtype.str != "<f8"
+                or pooled.shape != (2, len(self.arms_))
+                or not (np.isfinite(pooled) & (pooled >= 0.0)).all()
+            )
+        ):
+            raise ValueError("the pooled variances of the forest are not well formed")
+        self._pooled = None if pooled is None else Pooled(*pooled.copy())
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf each row falls in, tree by tree: node numbers of shape (n, n_estimators)."""
@@ -323,7 +410,8 @@ class UpliftForest(TreeModel):
         trees of a group differ among themselves is the noise of small groups, and is taken off (with a correction that
         keeps variances positive). The interval is normal around the prediction. It covers the forest's own expectation;
         it covers the true effect as far as the trees' bias is small: ``inference=True`` chooses honest trees, enough of
-        them and small leaves.
+        them and small leaves, takes most of the bias off, and pools the ratio of a group's variance to its noise over rows, because at
+        one point it is hardly known.
 
         Parameters
         ----------
@@ -338,7 +426,7 @@ class UpliftForest(TreeModel):
         """
         check("interval", interval, INTERVAL)
         matrix = self._encode(X)
-        group_size = _PAIR if self.inference else self.ci_group_size
+        group_size = _GROUP if self.inference else self.ci_group_size
         if group_size < 2:
             remedy = (
                 "inference=True, or with ci_group_size=2" if "inference" in self.get_params() else "ci_group_size=2"
@@ -353,7 +441,11 @@ class UpliftForest(TreeModel):
                 f"trees than ci_group_size={group_size}, hundreds of them"
             )
         mean, between, total = self.nodes_.moments(self.bins_, matrix, group_size, self.n_jobs)
-        variance = debiased_variance(between, total, group_size, n_groups)
+        if self._pooled is None:
+            variance = debiased_variance(between, total, group_size, n_groups)
+        else:
+            _, of_bags, _ = self.nodes_.moments(self.bins_, matrix, _BAG, self.n_jobs)
+            variance = pooled_variance(between, of_bags, group_size // _BAG, self._pooled)
         half = reach_of(interval) * np.sqrt(variance)
         low, high = finite(mean - half), finite(mean + half)
         return (low[:, 0], high[:, 0]) if low.shape[1] == 1 else (low, high)

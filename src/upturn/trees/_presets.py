@@ -46,7 +46,7 @@ class CTSForest(UpliftForest):
 
     Attributes
     ----------
-    nodes_, feature_importances_, centered_, oob_response_, oob_prediction_, control_, arms_
+    nodes_, feature_importances_, centered_, propensity_kind_, oob_response_, oob_prediction_, control_, arms_
         As in :class:`UpliftForest`.
 
     References
@@ -76,6 +76,7 @@ class CTSForest(UpliftForest):
     bootstrap = True
     ci_group_size = 1
     center = False
+    propensity = "shares"
     inference = False
 
     def __init__(
@@ -148,7 +149,7 @@ class UCTSForest(UpliftForest):
 
     Attributes
     ----------
-    nodes_, feature_importances_, centered_, oob_response_, oob_prediction_, control_, arms_
+    nodes_, feature_importances_, centered_, propensity_kind_, oob_response_, oob_prediction_, control_, arms_
         As in :class:`UpliftForest`.
 
     References
@@ -177,6 +178,7 @@ class UCTSForest(UpliftForest):
     leaf = "mean"
     bootstrap = False
     center = False
+    propensity = "shares"
     inference = False
 
     def __init__(

@@ -1,0 +1,126 @@
+"""Intervals of ``UpliftForest(inference=True)``: leaves corrected for what they smooth, and the variance of what comes out.
+
+A leaf averages the effects of the people in it, so a forest flattens: with S for that averaging, its expectation is S tau, not
+tau. The correction is Tukey's twicing. Every bag of trees predicts the effect of its own half-sample's rows, each by
+the trees whose leaf values do not rest on it; the mean of these predictions over the rows of a leaf, S S tau, shows how
+much the leaf flattens, and that much is put back:
+
+    value = effect of the leaf + (effect of the leaf - mean prediction over its rows),
+
+whose expectation is (2 S - S S) tau, nearer to tau by a factor I - S. Where effects differ much more between people than chance explains, the same is done
+once more with the corrected predictions, which takes another factor I - S off the bias for some more variance. All of it happens within bags of trees, two or more to a
+group, so that groups differ as forests on fresh experiments would, correction included, and the bags of a group as their draws of rows do.
+
+The variance of a forest is that of group means, V + N, less the noise N of averaging the few bags of a group. N is known well at every
+point, V badly: it is the small difference of two large numbers. But V / N hardly depends on the point, so the ratio is pooled over rows,
+each seen by groups that did not see it, and the variance at a point is the pooled ratio times its N.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._arrays import Floats, Ints
+from upturn.kernels.sampling import ESTIMATE
+from upturn.trees._bins import Codes
+from upturn.trees._center import node_means
+from upturn.trees._growth import Sampling, Soil
+from upturn.trees._nodes import Nodes
+
+_MOST_ROWS = 2000  # over which the ratio of variances is pooled
+VARIES = 1.3  # variance of predicted effects over rows, as a multiple of that by chance, from which smoothing is corrected again
+
+
+def correct_smoothing(
+    trees: Sequence[Nodes],
+    own: Sequence[Floats],
+    roles: Sequence[NDArray[np.uint8]],
+    codes: Codes,
+    weight: Floats,
+    shares: Floats,
+) -> None:
+    """Put back, in every node of a bag of trees, what its leaf flattens; the arms' mean response stays (see the module).
+
+    ``own`` are the effects of the trees' nodes before any correction.
+    """
+    inside = np.flatnonzero(np.logical_or.reduce([role == ESTIMATE for role in roles]))
+    predicted = _unseen_effects(trees, roles, codes[inside], inside)
+    effect_of = np.full((len(codes), predicted.shape[1]), np.nan)
+    effect_of[inside] = predicted
+    for nodes, before, role in zip(trees, own, roles, strict=True):
+        rows = np.flatnonzero(role == ESTIMATE)
+        smoothed = [node_means(nodes, codes, rows, weight[rows], effect_of[:, k]) for k in range(before.shape[1])]
+        put_back = before - np.column_stack(smoothed)
+        nodes.value[:, 1:] += put_back
+        nodes.value[:] -= (put_back @ shares[1:])[:, None]
+
+
+def _unseen_effects(trees: Sequence[Nodes], roles: Sequence[NDArray[np.uint8]], codes: Codes, rows: Ints) -> Floats:
+    """Effects of rows, each the mean over the trees of a bag whose values do not rest on it; all trees if there are none."""
+    total = np.zeros((2, len(rows), trees[0].value.shape[1] - 1))
+    count = np.zeros(len(rows))
+    for nodes, role in zip(trees, roles, strict=True):
+        effect = (nodes.value[:, 1:] - nodes.value[:, :1])[nodes.leaves(codes)[0]]
+        unseen = role[rows] != ESTIMATE
+        total[0] += effect
+        total[1, unseen] += effect[unseen]
+        count += unseen
+    none = count == 0
+    total[1, none], count[none] = total[0, none], len(trees)
+    effects: Floats = total[1] / count[:, None]
+    return effects
+
+
+class Pooled(NamedTuple):
+    """What rows that groups did not see say about variances, one number per arm.
+
+    ``ratio`` is V / N, ``varies`` the variance of predicted effects over rows as a multiple of V.
+    """
+
+    ratio: Floats
+    varies: Floats
+
+
+def pool_variance(nodes: Nodes, soil: Soil, plan: Sampling, seed: np.uint64, codes: Codes, bag_size: int) -> Pooled:
+    """Pool V / N over rows (see the module): between-group variance at rows outside the groups, less N, over N."""
+    n, size = len(soil), plan.group_size
+    rows = np.arange(n) if n <= _MOST_ROWS else np.linspace(0, n - 1, _MOST_ROWS).astype(np.int64)
+    sums, squares, noise = (np.zeros((len(rows), nodes.value.shape[1] - 1)) for _ in range(3))
+    count = np.zeros(len(rows))
+    for first in range(0, nodes.n_trees, size):
+        role, _ = soil.roles(plan, seed, first)
+        at = np.flatnonzero(soil.unseen(role)[rows])
+        effects = np.stack([_effects(nodes.tree(tree), codes[rows[at]]) for tree in range(first, first + size)])
+        bags = effects.reshape(size // bag_size, bag_size, *effects.shape[1:]).mean(axis=1)
+        group = bags.mean(axis=0)
+        sums[at] += group
+        squares[at] += group**2
+        noise[at] += bags.var(axis=0, ddof=1) / len(bags)
+        count[at] += 1.0
+    enough = count >= 2.0
+    count, sums, squares, noise = count[enough, None], sums[enough], squares[enough], noise[enough]
+    noise /= count
+    mean = sums / count
+    between = np.maximum(squares - sums**2 / count, 0.0) / (count - 1.0)
+    if not len(noise):
+        return Pooled(*np.zeros((2, noise.shape[1])))
+    level = noise.mean(axis=0)
+    variance = np.maximum((between - noise).mean(axis=0), 0.0)
+    ratio = variance / np.where(level > 0.0, level, 1.0)
+    varies = mean.var(axis=0) / np.where(variance > 0.0, variance, np.inf)
+    return Pooled(ratio, varies)
+
+
+def _effects(nodes: Nodes, codes: Codes) -> Floats:
+    effects: Floats = (nodes.value[:, 1:] - nodes.value[:, :1])[nodes.leaves(codes)[0]]
+    return effects
+
+
+def pooled_variance(between: Floats, total: Floats, n_bags: int, pooled: Pooled) -> Floats:
+    """Variance of the forest at points, from the variances of its group means and of its bags, ``n_bags`` a group (see the module)."""
+    variance: Floats = pooled.ratio * np.maximum(total - between, 0.0) / (n_bags - 1)
+    return variance

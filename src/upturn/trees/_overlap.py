@@ -1,0 +1,88 @@
+r"""Overlap weights: forests on data in which the arms were not given at random.
+
+Where the chance e_k(x) of arm k depends on the features, the rows of a leaf are other people in every arm. A row of arm k
+weighs
+
+.. math:: \omega = \frac{h(x)}{e_k(x)}, \qquad h(x) = \Big(\sum_j 1 / e_j(x)\Big)^{-1},
+
+(1 - e for the treated and e for control, of one arm), after which every arm stands for the same people, those of density h, whoever might
+have got any arm. With the outcome centred, y - m(x), the difference of two arms' weighted means in a leaf is
+
+.. math:: \sum h\,(\mu_k - m) / \sum h - \sum h\,(\mu_0 - m) / \sum h = \sum h\,\tau_k / \sum h,
+
+the quantity that regressing the outcome's residual on the treatment's estimates; what m(x) leaves of the outcome no longer differs between the arms, and
+what e(x) misses only matters as far as m(x) has left something. Weights are scaled to a mean of 1 in each arm, so that they still
+count as rows, and equal chances give weights of 1.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any
+
+import numpy as np
+
+from upturn._arrays import Arms, Floats
+from upturn._balance import balance_pvalue
+from upturn._experiment import Experiment
+from upturn._propensity import read_chances, with_control
+from upturn.trees._center import out_of_bag_twice
+from upturn.trees._growth import Soil
+
+_FLOOR = 0.01  # estimated chances below it are set to it
+_UNBALANCED = 0.05  # p-value of the joint test of balance below which "auto" estimates chances
+
+
+def kind_of(propensity: Any, data: Experiment, *, choose: bool) -> str:
+    """What is meant by ``propensity=``: "shares", "trees", "columns" or "known"; "auto" looks at the balance if it is to ``choose``."""
+    if isinstance(propensity, str) and propensity == "auto":
+        return "trees" if choose and balance_pvalue(data) < _UNBALANCED else "shares"
+    if isinstance(propensity, str) and propensity in ("shares", "trees"):
+        return propensity
+    names = [propensity] if isinstance(propensity, str) else propensity
+    named = isinstance(names, list | tuple | np.ndarray) and len(names) and all(isinstance(one, str) for one in names)
+    return "columns" if named else "known"
+
+
+def chances_of(propensity: Any, kind: str, data: Experiment, soil: Soil, seed: np.uint64, n_jobs: int | None) -> Floats:
+    """The chance of every arm in every row of the soil (rows of weight above 0), control first: (n, 1 + K)."""
+    k, rows = data.n_arms, np.flatnonzero(data.weights > 0.0)
+    if kind == "trees":
+        weight = None if data.weight is None else data.weight[rows]
+        found = [
+            out_of_bag_twice(soil, (soil.arm == a).astype(np.float64), weight, seed, a, n_jobs) for a in range(1, k + 1)
+        ]
+        arms = np.clip(np.column_stack(found), _FLOOR, 1.0 - _FLOOR)
+        chances = np.column_stack([np.maximum(1.0 - arms.sum(axis=1), _FLOOR), arms])
+        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+    if kind == "columns":
+        names = [propensity] if isinstance(propensity, str) else list(propensity)
+        unknown = [name for name in names if name not in data.schema.names]
+        if unknown or len(names) != k:
+            raise ValueError(
+                f"propensity={reprlib.repr(propensity)}: expected 'auto', 'shares', 'trees', the chance of each of the {k} treatment arm(s), or "
+                f"the name of a column of X with the chance, for each; X has {list(data.schema.names[:12])!r}"
+            )
+        columns = [list(data.schema.names).index(name) for name in names]
+        chances = with_control(np.asarray(data.X[rows][:, columns], np.float64), "the propensity column(s)")
+        if not (chances > 0.0).all():
+            raise ValueError(
+                "the propensity column(s) hold chances of 0 or 1: there would be an arm nobody could be compared with; drop or clip such rows"
+            )
+        return chances
+    if np.ndim(propensity) and np.shape(propensity)[0] == len(data) != k:
+        raise ValueError(
+            f"propensity has shape {np.shape(propensity)}, a chance for each of the {len(data):,} rows: a model is copied and fitted on some of the "
+            "rows, and such an array would not go with them; make it a column of X and pass that column's name"
+        )
+    return np.tile(read_chances(propensity, data.target.labels), (len(soil), 1))
+
+
+def overlap_weights(chances: Floats, arm: Arms, weight: Floats | None) -> Floats:
+    """Weights that let every arm stand for the same people, times those given (see the module)."""
+    own = chances[np.arange(len(arm)), arm]
+    overlap = 1.0 / (own * (1.0 / chances).sum(axis=1))
+    given = np.ones(len(arm)) if weight is None else weight
+    sums, totals = np.bincount(arm, overlap * given), np.bincount(arm, given)
+    weights: Floats = overlap * given * (totals / np.where(sums > 0.0, sums, 1.0))[arm]
+    return weights
