@@ -115,6 +115,11 @@ def as_column(values: NDArray[Any], name: str) -> NDArray[Any]:
     return values
 
 
+def power_of_two(largest: float) -> float:
+    """The power of two from 1 to 2 times below a number above 0: numbers up to it, divided by this, reach 1 and not 2, and keep their bits."""
+    return float(np.ldexp(1.0, int(np.frexp(largest)[1]) - 1))
+
+
 def check_magnitude(values: Floats, name: str) -> None:
     """Refuse finite numbers whose squares, or sums of squares, are not: what is squared would end as infinite, or as 0."""
     largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))

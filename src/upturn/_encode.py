@@ -25,6 +25,7 @@ RARE = 0.01  # share of rows; what is missing, or seen, in fewer has no column o
 _LOOKED_AT, _DWARFS = 5000, 100.0  # rows, evenly spread; standard deviation over the distance of the quartiles
 _NUMBERS = ("fill", "mean", "scale", "spread")
 _IS_MISSING = -2  # in place of a level: the 0-1 column of a column's missing values
+_SMALLEST = 1e-290  # standard deviation by which a coefficient may be divided
 
 
 @dataclass(frozen=True)
@@ -96,12 +97,12 @@ def _roots(squares: Floats, mean: Floats, block: Floats, weight: Floats, layout:
     """Roots of the sums of squares; those that are too large or too small for a float are taken in other units."""
     roots = np.sqrt(squares)
     if not ((squares > 1e-280) & (squares < np.inf)).all():
-        for c in np.flatnonzero(~((squares > 1e-280) & (squares < np.inf)) & (layout.level < 0)):
-            away = np.abs(block[:, layout.source[c]] - mean[c])
-            counts = np.where(np.isnan(away), 0.0, weight if len(weight) else 1.0)
-            away[counts == 0.0] = 0.0
-            reach = float(away.max(initial=0.0))
-            roots[c] = reach * math.sqrt(counts @ (away / reach) ** 2) if reach > 0.0 else 0.0
+        some = np.flatnonzero(~((squares > 1e-280) & (squares < np.inf)) & (layout.level < 0))
+        away = np.abs(block[:, layout.source[some]] - mean[some])
+        counts = np.where(np.isnan(away), 0.0, weight[:, None] if len(weight) else 1.0)
+        away[counts == 0.0] = 0.0
+        reach = away.max(axis=0, initial=0.0)
+        roots[some] = reach * np.sqrt((counts * (away / np.where(reach > 0.0, reach, 1.0)) ** 2).sum(axis=0))
     return roots
 
 
@@ -127,10 +128,13 @@ class ColumnLayout:
     @classmethod
     def of(cls, schema: Schema, pools: Mapping[int, Ints] | None = None) -> ColumnLayout:
         """The layout of a table."""
+        pools = pools or {}
         sizes = [-1 if levels is None else min(len(levels), MOST_LEVELS) for levels in schema.levels]
+        for j, place in pools.items():
+            sizes[j] = int(place.max()) + 1
         n_levels = np.array(sizes, dtype=np.int64)
         ends = np.cumsum(np.where(n_levels < 0, 1, n_levels))
-        return cls(np.concatenate(([0], ends[:-1])), n_levels, int(ends[-1]), pools or {})
+        return cls(np.concatenate(([0], ends[:-1])), n_levels, int(ends[-1]), pools)
 
     @classmethod
     def fit(cls, X: NDArray[Any], schema: Schema, weight: Floats | None = None) -> ColumnLayout:
@@ -208,7 +212,10 @@ class LinearEncoder:
     ) -> LinearEncoder:
         """Learn the means and scales of a table's columns."""
         layout = ColumnLayout.fit(X, schema, weight)
-        return cls.from_moments(Moments.of(X, weight, layout), layout, standardize=standardize)
+        with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+            moments = Moments.of(X, weight, layout)
+        _check_sizes(moments, layout, schema, standardize)
+        return cls.from_moments(moments, layout, standardize=standardize)
 
     @classmethod
     def from_moments(cls, moments: Moments, layout: ColumnLayout, *, standardize: bool = True) -> LinearEncoder:
@@ -227,8 +234,9 @@ class LinearEncoder:
 
     @cached_property
     def _values(self) -> Floats:
-        low, high = (0.0 - self.mean) / self.scale, (1.0 - self.mean) / self.scale
-        return np.stack([self.fill, self.mean, self.scale, low, high])
+        # Columns of 0 and 1 alone: numbers may have a scale whose inverse is no number.
+        scale = np.where(self.layout.level == -1, 1.0, self.scale)
+        return np.stack([self.fill, self.mean, self.scale, (0.0 - self.mean) / scale, (1.0 - self.mean) / scale])
 
     def transform(self, X: NDArray[Any]) -> Floats:
         """The encoded matrix, C-contiguous."""
@@ -249,10 +257,9 @@ class LinearEncoder:
             elif place is None:
                 made.append(f"{schema.names[j]}={levels[code]}")
             else:
-                rare = code == MOST_LEVELS - 1
-                made.append(
-                    f"{schema.names[j]}={'any rarer level' if rare else levels[int(place.tolist().index(code))]}"
-                )
+                mine = np.flatnonzero(place == code)
+                label = levels[mine[0]] if len(mine) == 1 else "any rarer level" if code else "any level"
+                made.append(f"{schema.names[j]}={label}")
         return made
 
     def dwarfed(self, X: NDArray[Any]) -> Indices:
@@ -261,8 +268,11 @@ class LinearEncoder:
         some = np.sort(X[:: max(len(X) // _LOOKED_AT, 1)][:, numbers], axis=0)  # what is missing comes last
         seen = np.count_nonzero(~np.isnan(some), axis=0)
         low, high = (some[(seen * quarter) // 4, np.arange(len(numbers))] for quarter in (1, 3))
-        apart = np.where(seen > 0, high - low, 0.0)
-        return numbers[(apart > 0.0) & (self.spread[self.layout.first[numbers]] > _DWARFS * apart)]
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # quartiles so far apart that no float holds it dwarf nothing
+            apart = np.where(seen > 0, high - low, 0.0)
+            return numbers[(apart > 0.0) & (self.spread[self.layout.first[numbers]] > _DWARFS * apart)]
 
     def by_column(self, values: Floats) -> Floats:
         """Values of the encoded columns, added up for every column of the table."""
@@ -313,6 +323,19 @@ def _check_missing(missing: Any, schema: Schema) -> Ints:
     return missing
 
 
+def _check_sizes(moments: Moments, layout: ColumnLayout, schema: Schema, standardize: bool) -> None:
+    """Refuse columns of numbers whose mean or spread is none, or (to divide by) whose spread has no inverse."""
+    for bad, size, advice in (
+        (~(np.isfinite(moments.mean) & np.isfinite(moments.norm)), "large", "divide it by"),
+        ((moments.spread > 0.0) & (moments.spread < _SMALLEST) & standardize, "small", "multiply it with"),
+    ):
+        if bad.any():
+            raise ValueError(
+                f"column {schema.names[layout.source[bad.argmax()]]!r} holds numbers so {size} that they cannot be standardised in floats: "
+                f"{advice} some number"
+            )
+
+
 def _check_pools(pools: Any, schema: Schema) -> dict[int, Ints]:
     """The places of levels that a file holds, one array for each column that has too many."""
     many = {
@@ -325,6 +348,6 @@ def _check_pools(pools: Any, schema: Schema) -> dict[int, Ints]:
             raise ValueError("the places of a column's levels are not well formed")
         if place.min() < 0 or place.max() >= MOST_LEVELS:
             raise ValueError("the places of a column's levels are out of range")
-        if (np.bincount(place, minlength=MOST_LEVELS)[: MOST_LEVELS - 1] != 1).any():
+        if place.any() and (np.bincount(place, minlength=MOST_LEVELS)[: MOST_LEVELS - 1] != 1).any():
             raise ValueError("two levels of a column share a place that is not for the rare ones")
     return dict(pools)

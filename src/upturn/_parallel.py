@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -61,25 +62,33 @@ def run_parallel(
 def interruptible(function: Callable[..., Result], *arguments: Any) -> Result:
     """``function(*arguments)`` beside the main thread, which hears Ctrl-C meanwhile.
 
-    For a single call of compiled code that takes seconds and lets go of the GIL, such as numpy's products and factorisations: the
+    For calls of compiled code that take seconds and let go of the GIL, such as numpy's products, sorts and factorisations: the
     interpreter does not run between its lines, so an interrupt would have to wait for its end. A call that was interrupted
-    ends by itself in the background. The answer is the same, bit by bit.
+    stops in the background where the interpreter runs again, at the latest at its end. The answer is the same, bit by bit.
     """
     if threading.current_thread() is not threading.main_thread():
         return function(*arguments)
     answer: list[Result] = []
     error: list[BaseException] = []
 
+    errors: Any = np.geterr()  # what numpy ignores here it ignores there
+
     def work() -> None:
         try:
-            answer.append(function(*arguments))
+            with np.errstate(**errors):
+                answer.append(function(*arguments))
         except BaseException as raised:
             error.append(raised)
 
     thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    while thread.is_alive():
-        thread.join(0.2)
+    try:
+        thread.start()
+        while thread.is_alive():
+            thread.join(0.2)
+    except BaseException:
+        if thread.ident is not None:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
+        raise
     if error:
         raise error[0]
     return answer[0]

@@ -22,6 +22,7 @@ ValueError: C=-1.0: expected a number above 0
 from __future__ import annotations
 
 import functools
+import math
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -57,7 +58,10 @@ def is_whole(value: Any) -> bool:
 
 def is_number(value: Any) -> bool:
     """A finite number, and no flag."""
-    return is_whole(value) or (isinstance(value, float | np.floating) and bool(np.isfinite(value)))
+    if not isinstance(value, float | np.floating):
+        return is_whole(value)
+    with np.errstate(over="ignore"):  # of a wider type
+        return math.isfinite(float(value))
 
 
 def _bounds(least: float | None, above: float | None, most: float | None, below: float | None) -> str:
@@ -67,6 +71,8 @@ def _bounds(least: float | None, above: float | None, most: float | None, below:
 
 
 def _inside(least: float | None, above: float | None, most: float | None, below: float | None, value: Any) -> bool:
+    if isinstance(value, np.floating):
+        value = float(value)  # a bound may not fit a narrower type
     return (
         (least is None or value >= least)
         and (above is None or value > above)

@@ -68,8 +68,16 @@ def power_of(effect: float, se: float, interval: float) -> float:
     return float(ndtr(shift - z) + ndtr(-shift - z))
 
 
+def _check_chance(power: float, interval: float) -> None:
+    if power <= 1 - interval:
+        raise ValueError(
+            f"power={power:g} is what chance alone gives (1 - interval = {1 - interval:g}): expected more, such as 0.8, or a larger interval"
+        )
+
+
 def reach_for(chance: float, interval: float) -> float:
     """How many standard errors an effect must be away from 0 to be seen with that chance."""
+    _check_chance(chance, interval)
     most = reach_of(interval) + 40.0
     return float(brentq(lambda shift: power_of(shift, 1.0, interval) - chance, 0.0, most, xtol=1e-12))
 
@@ -238,10 +246,8 @@ def power(
     check("power", power, _CHANCE.named("a chance between 0 and 1, such as 0.8") | NONE)
     check("rows", rows, whole(least=2, most=_MOST) | NONE)
     check("effect", effect, NONE | one_of("pilot") | number())
-    if power is not None and power <= 1 - interval:
-        raise ValueError(
-            f"power={power:g} is what chance alone gives (1 - interval = {1 - interval:g}): expected more, such as 0.8"
-        )
+    if power is not None:
+        _check_chance(power, interval)
     if y is None:
         noise, what, seen, note = (
             _assumed(effect, score, treatment, baseline, rate, sd, share),
@@ -345,7 +351,7 @@ def _assumed(effect: Any, score: Any, treatment: Any, baseline: Any, rate: Any, 
         )
     try:
         shares = np.atleast_1d(np.asarray(share, dtype=np.float64))
-    except (TypeError, ValueError):
+    except Exception:  # whatever an object raises when it is read
         shares = np.array([np.nan])
     if shares.ndim != 1 or not len(shares) or not ((shares > 0).all() and shares.sum() < 1):
         raise ValueError(

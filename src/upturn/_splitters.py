@@ -313,6 +313,8 @@ def uplift_train_test_split(
     >>> sum(t1), sum(t2)
     (2, 2)
     """
+    if X is None:
+        raise ValueError("X is None: expected the table to split")
     X, columns, _ = take_named(X, y=y, treatment=treatment, groups=groups)
     y, treatment, groups = columns.values()
     target = _read_split(X, y, treatment, None)
@@ -336,7 +338,14 @@ def take_rows(part: Any, rows: Indices) -> Any:
         return part.iloc[rows]
     if type(part).__module__.startswith("pyarrow"):
         return part.take(rows)
-    return part[rows] if hasattr(part, "shape") else [part[row] for row in rows]
+    if hasattr(part, "shape"):
+        return part[rows]
+    try:
+        return [part[row] for row in rows]
+    except Exception as error:  # has a length, and not so many rows
+        raise TypeError(
+            f"rows cannot be taken from a {type(part).__name__}: expected a table, an array or a list ({type(error).__name__}: {error})"
+        ) from error
 
 
 def _shuffle_split(
@@ -460,7 +469,7 @@ def _read_split(X: Any, y: Any, treatment: Any, groups: Any) -> Target:
 def _rows_of(part: Any, name: str) -> int:
     try:
         return int(_num_samples(part))
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # whatever an object raises when it is asked
         raise TypeError(
             f"{name} is a {type(part).__name__}, which has no rows: expected a table, an array or a list ({error})"
         ) from None

@@ -132,10 +132,14 @@ def find_identifiers(matrix: Floats, schema: Schema) -> list[str]:
     for j, levels in enumerate(schema.levels):
         if levels is not None and len(levels) >= _IDENTIFIER and 2 * len(levels) > len(matrix):
             codes = matrix[:, j][~np.isnan(matrix[:, j])].astype(np.int64)
-            alone = int((np.bincount(codes, minlength=len(levels)) == 1).sum())
-            if 2 * alone > len(matrix):
+            if _names_rows(np.bincount(codes, minlength=len(levels)), len(matrix)):
                 found.append(schema.names[j])
     return found
+
+
+def _names_rows(counts: Ints, n: int) -> bool:
+    """Whether more than half of the rows have a level that no other row has."""
+    return 2 * int((counts == 1).sum()) > n
 
 
 def conform_table(X: Any, schema: Schema, model: str, *, float32: bool = False) -> Floats:
@@ -168,12 +172,16 @@ def pool_levels(column: NDArray[Any], n_levels: int, weight: Floats | None = Non
     """The place of every level among those that are told apart; None where there are not too many of them.
 
     The levels that have the most rows (or weight) keep a place of their own, in the order of their codes; the others share the
-    last. Outcomes play no part, so nothing about them is learnt here.
+    last. Of a column that looks like an identifier all share one place: one each for a few rows would make a hard problem of
+    nothing. Outcomes play no part, so nothing about them is learnt here.
     """
     if n_levels <= MOST_LEVELS:
         return None
     known = ~np.isnan(column)
-    mass = np.bincount(column[known].astype(np.int64), None if weight is None else weight[known], n_levels)
+    codes = column[known].astype(np.int64)
+    if _names_rows(np.bincount(codes, minlength=n_levels), len(column)):
+        return np.zeros(n_levels, dtype=np.int64)
+    mass = np.bincount(codes, None if weight is None else weight[known], n_levels)
     frequent = np.sort(np.argsort(-mass, kind="stable")[: MOST_LEVELS - 1])
     place = np.full(n_levels, MOST_LEVELS - 1, dtype=np.int64)
     place[frequent] = np.arange(MOST_LEVELS - 1)
@@ -193,7 +201,7 @@ def few_levels(column: NDArray[Any], levels: Sequence[Label] | None) -> tuple[ND
     if levels is None:
         return column, None
     place = pool_levels(column, len(levels))
-    return (column, len(levels)) if place is None else (pooled(column, place), MOST_LEVELS)
+    return (column, len(levels)) if place is None else (pooled(column, place), int(place.max()) + 1)
 
 
 # --------------------------------------------------------------------------------------------- what X is

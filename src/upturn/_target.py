@@ -6,6 +6,7 @@ on it: float64 outcomes and weights without NaN, arms as small integers with con
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -21,6 +22,7 @@ from upturn._columns import (
     check_magnitude,
     check_same_length,
     is_missing,
+    power_of_two,
     read_outcome,
     read_weight,
     to_numpy,
@@ -264,8 +266,8 @@ def scale_weight(weight: Floats | None) -> tuple[Floats | None, float]:
     largest = float(weight.max())
     if not largest or 2.0**-_ORDINARY <= largest <= 2.0**_ORDINARY:
         return weight, 1.0
-    exponent = int(np.frexp(largest)[1]) - 1
-    return np.ldexp(weight, -exponent), float(np.ldexp(1.0, exponent))
+    unit = power_of_two(largest)
+    return weight / unit, unit
 
 
 def read_score(score: Any, n: int, n_arms: int) -> Floats:
@@ -352,6 +354,10 @@ def _factorize(labels: NDArray[Any]) -> tuple[list[Any], NDArray[np.uint8]]:
             "that it stays text, as in pandas.read_csv(path, keep_default_na=False)"
         )
     _not_too_many(len(found), labels)
+    if any(isinstance(label, float) and math.isinf(label) for label in found):
+        raise ValueError(
+            "treatment holds an infinite number, which is no label of an arm: remove those rows, or name the arm"
+        )
     return found, codes.astype(np.uint8)
 
 

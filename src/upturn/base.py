@@ -36,7 +36,7 @@ from upturn._parameters import NONE, Rule, check, check_parameters, one_of
 from upturn._results import frame_like, library_of, plural
 from upturn._rows import check_order, take_named
 from upturn._table import Schema, conform_table, read_table
-from upturn._target import Label, Outcome, Target, decode, read_measured, read_target
+from upturn._target import Label, Outcome, Target, decode, in_units, read_measured, read_target
 from upturn.metrics._areas import mean_area
 
 Opinion = Literal["score", "vote"]  # what members of an ensemble are asked for
@@ -77,6 +77,7 @@ class Gated(BaseEstimator):  # type: ignore[misc]
 
     _outcome: Outcome = "any"
     _multi_arm = True
+    _any_size = False  # whether it takes outcomes whose squares are no numbers, and weights of any size as they are
     _float32 = False  # whether it takes a matrix of float32 as it is, without a copy; float64 otherwise
     _parameters: ClassVar[Mapping[str, Rule]] = {}  # what each parameter may be
 
@@ -103,7 +104,7 @@ class Gated(BaseEstimator):  # type: ignore[misc]
         treatment : array-like of shape (n,), or str, optional
             The label of the arm each row was in.
         sample_weight : array-like of shape (n,), or str, optional
-            Weights of the rows.
+            Weights of the rows. Where the largest lies outside 2^±30, only their ratios count.
 
         Returns
         -------
@@ -116,6 +117,7 @@ class Gated(BaseEstimator):  # type: ignore[misc]
             matrix, schema = read_table(X, float32=self._float32)
             schema = replace(schema, taken=taken) if taken else schema
             target = read_target(**columns, control=self.control, outcome=self._outcome)
+            target = target if self._any_size else in_units(target)
             data, self._library = Experiment(matrix, schema, target), library_of(X)
             if target.n_arms > 1 and not self._multi_arm:
                 raise ValueError(

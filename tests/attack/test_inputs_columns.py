@@ -131,6 +131,19 @@ def test_a_pooled_encoder_is_saved(tmp_path):
         np.testing.assert_array_equal(upturn.load(tmp_path / "model.upturn").predict(X), model.predict(X))
 
 
+def test_all_levels_of_an_identifier_share_a_place(tmp_path):
+    X = pd.DataFrame({"x": np.arange(600.0) % 7, "id": [f"id{i}" for i in range(598)] + [None, None]})
+    matrix, schema = read_table(X, quiet=True)
+    encoder = LinearEncoder.fit(matrix, schema, standardize=False)
+    assert encoder.names(schema) == ["x", "id=any level"]
+    np.testing.assert_array_equal(encoder.transform(matrix)[:, 1], X["id"].notna())
+    t, y = np.arange(600) // 2 % 2, (np.arange(600) // 3 % 2).astype(float)
+    with pytest.warns(UserWarning, match="looks like an identifier"):
+        model = UpliftSVM(p=2.0).fit(X, y, t)
+    model.save(tmp_path / "model.upturn")
+    np.testing.assert_array_equal(upturn.load(tmp_path / "model.upturn").predict(X), model.predict(X))
+
+
 @pytest.mark.parametrize("spoil", ["missing", "range", "double", "kind", "column"])
 def test_pools_of_a_file_are_checked(spoil):
     matrix, schema = read_table(table(2000, 600))

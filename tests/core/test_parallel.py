@@ -235,6 +235,34 @@ def test_an_interruptible_call_answers_raises_and_lets_go():
     assert time.perf_counter() - began < 10
 
 
+def test_what_was_interrupted_stops_in_the_background_too():
+    steps = []
+
+    def walk():
+        for step in range(2000):
+            steps.append(step)
+            time.sleep(0.01)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.1, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interruptible(walk)
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
+    time.sleep(0.5)
+    seen = len(steps)
+    time.sleep(0.5)
+    assert len(steps) == seen < 2000
+
+
+def test_an_interruptible_call_ignores_what_is_ignored_around_it():
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+        interruptible(lambda: np.float64(1e300) * np.float64(1e300))
+
+
 def test_an_interruptible_call_stays_in_a_thread_that_is_not_the_main_one():
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(lambda: interruptible(threading.get_ident) == threading.get_ident()).result()

@@ -126,7 +126,12 @@ def test_extreme_integers_are_labels():
 
 @given(
     labels=st.lists(
-        st.one_of(st.integers(-(10**6), 10**6), st.floats(allow_nan=False), st.text(max_size=5), st.booleans()),
+        st.one_of(
+            st.integers(-(10**6), 10**6),
+            st.floats(allow_nan=False, allow_infinity=False),
+            st.text(max_size=5),
+            st.booleans(),
+        ),
         min_size=2,
         max_size=60,
     ).filter(lambda values: len(set(values)) > 1)
@@ -640,3 +645,8 @@ def test_the_gate_does_not_write_into_its_input():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         read_target(y, treatment, weight, outcome="binary")
+
+
+def test_infinity_is_no_label():
+    with pytest.raises(ValueError, match="infinite number, which is no label of an arm"):
+        read_target([0, 1, 0], [0, 1, np.inf])

@@ -132,6 +132,12 @@ def _rows(trial: Trial) -> list[Finding]:
     target = trial.data.target
     counts = np.bincount(target.arm[trial.observed & (trial.weights > 0)], minlength=target.n_arms + 1)
     few = [f"{label} has {count}" for label, count in zip(target.labels, counts, strict=True) if count < _FEWEST]
+    for code, label in enumerate(target.labels):
+        worth = statistics.effective_rows(trial.weights[trial.observed & (target.arm == code)])
+        if counts[code] >= _FEWEST and worth < 2:
+            few.append(f"{label} has {counts[code]}, whose weights are worth {worth:.2g}")
+        if trial.clusters is not None and len(set(trial.clusters[target.arm == code].tolist())) < 2:
+            few.append(f"{label} has those of one cluster")
     if not few:
         return []
     seen = f"too few rows with an outcome: {', '.join(few)}"

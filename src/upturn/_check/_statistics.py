@@ -10,6 +10,7 @@ from scipy import stats
 from scipy.special import ndtr
 
 from upturn._arrays import Bools, Floats, Indices, Ints
+from upturn._columns import power_of_two
 
 
 def share_pvalue(counts: Ints, shares: Floats) -> float:
@@ -24,6 +25,9 @@ def share_pvalue(counts: Ints, shares: Floats) -> float:
 
 def standardised_difference(values: Floats, treated: Bools, weight: Floats) -> float:
     """Return (m_1 - m_0) / sqrt((s_1² + s_0²) / 2), weighted; 0 for a constant column."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest and not 1e-70 < largest < 1e70:  # squares may not fit a float: in other units
+        values = values / power_of_two(largest)
     means, variances = [], []
     for group in (~treated, treated):
         w = weight[group]
@@ -57,6 +61,12 @@ def _in_deviations(means: Sequence[float], variances: Sequence[float]) -> float:
     return gap / spread
 
 
+def effective_rows(weight: Floats) -> float:
+    """The number of equal weights worth as much: (Σw)² / Σw²."""
+    total = float(weight.sum())
+    return total**2 / float(weight @ weight) if total > 0 else 0.0
+
+
 @dataclass(frozen=True)
 class Effect:
     """A difference of means with its standard error, interval and the p-value of there being none."""
@@ -86,8 +96,8 @@ def mean_difference(
 ) -> Effect:
     """Return the difference of (weighted) means with Welch's interval; of rows in clusters, with one by cluster."""
     largest = float(np.abs(y).max(initial=0.0))
-    if largest and not 1e-70 < largest < 1e70:  # fourth powers do not fit a float: in other units, a power of two
-        unit = float(np.ldexp(1.0, int(np.frexp(largest)[1])))
+    if largest and not 1e-70 < largest < 1e70:  # fourth powers do not fit a float: in other units
+        unit = power_of_two(largest)
         found = mean_difference(y / unit, treated, weight, clusters, interval)
         return Effect(found.value * unit, found.se * unit, found.low * unit, found.high * unit, found.pvalue)
     if clusters is not None:
@@ -96,7 +106,7 @@ def mean_difference(
     for group, sign in ((treated, 1.0), (~treated, -1.0)):
         w, v = weight[group], y[group]
         total = float(w.sum())
-        effective = total**2 / float(w @ w) if total > 0 else 0.0  # the number of equal weights worth as much
+        effective = effective_rows(w)
         if effective < 2:
             return _UNKNOWN
         mean = float(w @ v / total)

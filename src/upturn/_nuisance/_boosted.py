@@ -20,9 +20,12 @@ from upturn._arrays import Floats
 from upturn._nuisance import _inside_sklearn
 from upturn._nuisance._flat_trees import FlatTrees
 from upturn._nuisance._levels import MOST_LEVELS, LevelCodes, code_levels, number_levels
+from upturn._parallel import interruptible
 from upturn._table import Schema
 
 What = Literal["outcome", "effect", "arm"]
+
+_LONG = 1 << 22  # numbers in a table from which on scikit-learn takes a good part of a second to cut it into bins
 
 # Outcomes: shallow trees, so that the difference of two models is not mostly noise. Effects of single rows are nearly all
 # noise, however large the experiment: fewer and smaller trees on larger leaves.
@@ -133,9 +136,16 @@ def _train(
     codes = number_levels(X, schema)
     kind = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
     model = kind(categorical_features=schema.categorical, early_stopping=False, random_state=seed, **settings)
-    # One thread: with several, the last bits of large fits depend on their number.
-    with _threads().limit(limits=1, user_api="openmp"):
-        model.fit(_without_gaps(code_levels(X, codes)), y, sample_weight=weight)
+
+    def fit() -> None:
+        # One thread: with several, the last bits of large fits depend on their number.
+        with _threads().limit(limits=1, user_api="openmp"):
+            model.fit(_without_gaps(code_levels(X, codes)), y, sample_weight=weight)
+
+    if X.size > _LONG:
+        interruptible(fit)
+    else:
+        fit()
     return WholeModel(model, codes)
 
 

@@ -112,7 +112,7 @@ def _fit_calibration(odds: Floats, arm: Arms, weight: Floats) -> Floats:
     for k in range(odds.shape[1]):
         rows = (arm == 0) | (arm == k + 1)
         x, z, w = odds[rows, k], (arm[rows] == k + 1).astype(np.float64), weight[rows]
-        share = float(w @ z / w.sum())
+        share = min(max(float(w @ z / w.sum()), 1e-15), 1 - 1e-15)  # an arm may weigh next to nothing
         line = np.array([0.0, np.log(share / (1 - share))])
         design = np.column_stack([x, np.ones(len(x))])
         for _ in range(_STEPS):

@@ -53,9 +53,17 @@ def crossfit(
 
     def one(k: int) -> None:
         train, test = folds[k]
-        out[test] = fit(k, train)(X[test])
+        predict = fit(k, train)
+        with np.errstate(all="ignore"):  # what overflows is refused below
+            out[test] = predict(X[test])
 
     run_parallel(one, range(len(folds)), n_jobs=n_jobs)
+    lost = ~np.isfinite(out).all(axis=1)
+    if lost.any():
+        raise ValueError(
+            f"models fitted to the other folds have no finite prediction for {int(lost.sum()):,} row(s), the first at row {int(lost.argmax())}: "
+            "look for features or outcomes of absurd size there"
+        )
     return out
 
 

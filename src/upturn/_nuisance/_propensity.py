@@ -196,8 +196,8 @@ def kind_of(spec: PropensitySpec) -> Kind:
     if hasattr(spec, "fit"):
         return "classifier"
     names = [spec] if isinstance(spec, str) else spec
-    named = isinstance(names, list | tuple | np.ndarray) and len(names) and all(isinstance(name, str) for name in names)
-    return "columns" if named else "known"
+    several = isinstance(names, list | tuple) or (isinstance(names, np.ndarray) and names.ndim == 1)
+    return "columns" if several and len(names) and all(isinstance(name, str) for name in names) else "known"
 
 
 def _fit_pairs(data: Experiment) -> tuple[Boosted, ...]:
@@ -224,7 +224,10 @@ def calibrate(odds: Floats, calibration: Floats) -> Floats:
 
 def _check_numbers(spec: PropensitySpec, data: Experiment) -> None:
     """Refuse what is neither a number nor a number per arm, and say why an array with a row per row is not taken."""
-    shape: tuple[int, ...] | None = np.shape(spec) if np.asarray(spec).dtype.kind in "fiu" else None
+    try:
+        shape: tuple[int, ...] | None = np.shape(spec) if np.asarray(spec).dtype.kind in "fiu" else None
+    except Exception:  # rows of different lengths, or whatever an object raises when it is read
+        shape = None
     if shape is not None and shape[:1] == (len(data),) and shape != (data.n_arms,):
         raise ValueError(
             f"propensity has shape {shape}, a probability for each of the {len(data):,} rows: a model is copied, fitted on some of the rows "

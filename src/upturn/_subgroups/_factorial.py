@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from upturn._columns import is_missing
+from upturn._columns import check_magnitude, is_missing
 from upturn._parameters import INTERVAL, check
 from upturn._results import Table, library_of
 from upturn._subgroups._cells import Cells
@@ -113,6 +113,7 @@ def factorial(
     target, (a, b) = (
         _read_arms(y, first, sample_weight) if second is None else _read_columns(y, first, second, sample_weight)
     )
+    check_magnitude(target.y, "y")
     if names is not None:
         if not isinstance(names, tuple | list) or [isinstance(name, str) for name in names] != [True, True]:
             raise ValueError(f"names={names!r}: expected two words, one for each treatment")
@@ -127,6 +128,11 @@ def factorial(
         )
     cells = Cells.whole(target)
     mean, worth = cells.mean[0], cells.worth[0]
+    alone = [labels[arm] for arm in np.flatnonzero(worth <= 1.0 + 1e-12)]
+    if alone:
+        raise ValueError(
+            f"the weights of {alone!r} are worth a single row: a spread needs two, so weigh rows more evenly"
+        )
     variance = cells.variance[0] * worth / (worth - 1.0)
     weights = np.array(list(_CONTRASTS.values()))
     parts = weights**2 * variance

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Indices
-from upturn._columns import warn_user
+from upturn._columns import check_magnitude, warn_user
 from upturn._parameters import INTERVAL, SEED, check, one_of, whole
 from upturn._results import library_of
 from upturn._splitters import RepeatedUpliftSplit, take_rows
@@ -134,6 +134,7 @@ def subgroups(
     check("n_bins", n_bins, whole(least=2))
     check("random_state", random_state, SEED)
     target = read_target(y, treatment, sample_weight, control=control)
+    check_magnitude(target.y, "y")
     library, rows, model, notes = library_of(X, y, treatment), None, None, []
     if is_model(by):
         model = by

@@ -68,7 +68,8 @@ class Comparison:
             if scale in ("ratio", "odds_ratio"):
                 bad = edge if scale == "odds_ratio" else known & (mean <= 0)
                 edge = np.broadcast_to(bad.any(axis=1, keepdims=True), mean.shape) & known
-            near = (rows * mean + 0.5) / (rows + 1.0)
+            with np.errstate(invalid="ignore"):  # a rate worth any number of rows, which is not at the edge
+                near = (rows * mean + 0.5) / (rows + 1.0)
             used = np.where(edge, near, mean)
             variance = np.where(edge, near * (1 - near) / (rows + 1.0), variance)
             worth = rows

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from upturn._arrays import Bools, Ints
-from upturn._columns import as_column, as_floats, check_finite, check_same_length, to_numpy
+from upturn._columns import as_column, as_floats, check_finite, check_same_length, check_sums, to_numpy
 from upturn._parameters import check, is_number, number, one_of
 from upturn._table import read_frame, read_table
 
@@ -62,6 +62,7 @@ def survival_to_uplift(time: ArrayLike, event: ArrayLike | None = None, threshol
     """
     times = as_floats(as_column(to_numpy(time, "time"), "time"), "time")
     check_finite(times, "time", "drop those rows")
+    check_sums(times, "time", 1.0)  # the median is the middle of two
     if event is not None:
         events = as_floats(as_column(to_numpy(event, "event"), "event"), "event")
         check_same_length({"time": times, "event": events})

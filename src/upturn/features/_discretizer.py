@@ -118,6 +118,7 @@ class UMODLDiscretizer(TransformerMixin, Gated):  # type: ignore[misc]
         self.verbose = verbose
         self.control = control
 
+    _any_size = True
     _float32 = True  # columns are looked at one by one, in double precision
     _parameters: ClassVar = {
         "search": SEARCH,

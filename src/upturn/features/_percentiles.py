@@ -18,7 +18,10 @@ def bins_of(column: Floats, n_levels: int | None, max_bins: int) -> Ints:
     values = column[~missing] if missing.any() else column
     if len(values) == 0:
         return np.zeros(len(column), dtype=np.int64)
-    inner = np.unique(np.percentile(values, np.linspace(0, 100, max_bins + 1)[1:-1]))
+    half = (
+        2.0 if max(values.max(), -values.min()) > np.finfo(np.float64).max / 2 else 1.0
+    )  # differences must fit a float
+    inner = half * np.unique(np.percentile(values / half, np.linspace(0, 100, max_bins + 1)[1:-1]))
     codes = np.searchsorted(inner, column, side="left").astype(np.int64)
     codes[missing] = len(inner) + 1
     return codes

@@ -26,6 +26,7 @@ class UpliftSelector(SelectorMixin, Gated):  # type: ignore[misc]
     """Base of the selectors: ``transform`` keeps the columns of the mask, untouched, in the user's own kind of table."""
 
     scores_: Floats
+    _any_size = True
     _float32 = True
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from upturn._parameters import check, one_of
 from upturn.metrics._conventions import Convention, Ranking
 from upturn.metrics._estimate import metric
 from upturn.metrics._registry import UPLIFT_AT
@@ -61,6 +62,7 @@ def uplift_at(
     1.0
     """
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
+    check("ranking", ranking, one_of("separate", "joint"))
     options = {
         "k": k,
         "ranking": ranking,

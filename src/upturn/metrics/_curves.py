@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Floats
-from upturn._columns import as_column, as_floats, check_finite, to_numpy
+from upturn._columns import as_column, as_floats, check_finite, power_of_two, to_numpy
 from upturn._parameters import INTERVAL, NONE, check, is_flag, is_whole, whole
 from upturn._results import library_of, new_frame, number_text
 from upturn.kernels.ranking import S0, S1, W0, W1, separate_curve
@@ -59,8 +59,10 @@ class Curve:
 
     def __call__(self, x: Any) -> Floats:
         """The curve's height at any share, or at each of several."""
-        shares = to_numpy(x, "x")
-        return np.asarray(np.interp(as_floats(np.atleast_1d(shares), "x").reshape(shares.shape), self.x, self.y))
+        raw = to_numpy(x, "x")
+        shares = as_floats(np.atleast_1d(raw), "x")
+        check_finite(shares, "x", "every share must be a finite number")
+        return np.asarray(np.interp(shares.reshape(raw.shape), self.x, self.y))
 
     def __repr__(self) -> str:
         band = "" if self.interval is None else f", {self.interval:.0%} band"
@@ -318,7 +320,11 @@ def banded(
 
 def with_band(curve: Curve, samples: Floats, shares: Floats, replicates: Replicates) -> Curve:
     """The curve with a band from replicates of its heights at some shares."""
-    reach = replicates.z * np.interp(curve.x, shares, replicates.spread(samples))
+    largest = float(np.abs(samples).max(initial=0.0, where=np.isfinite(samples)))
+    # Counts in weights of any size have squares that are no numbers.
+    unit = power_of_two(largest) if largest > 1e140 else 1.0
+    spread = replicates.spread(samples / unit) * unit
+    reach = replicates.z * np.interp(curve.x, shares, spread)
     return replace(curve, low=curve.y - reach, high=curve.y + reach, interval=replicates.interval)
 
 

@@ -6,6 +6,7 @@ import reprlib
 from functools import partial
 from typing import Any, Literal
 
+from upturn._parameters import FLAG, check
 from upturn.metrics._conventions import Convention
 from upturn.metrics._estimate import metric
 from upturn.metrics._gate import read_group
@@ -136,6 +137,7 @@ def qini(
     1.0
     """
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
+    check("negative_effect", negative_effect, FLAG)
     options = {
         "propensity": propensity,
         "response": response,

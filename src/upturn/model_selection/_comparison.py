@@ -287,6 +287,8 @@ def compare_models(
     if isinstance(metric, type):
         raise ValueError(f"metric={metric!r} is a class: expected the name of a metric, such as 'auuc', or a scorer")
     baseline = next(iter(models)) if baseline is None else baseline
+    if X is None:
+        raise ValueError("X is None: expected a table with one row per person and one column per feature")
     X, columns, _ = take_named(X, y=y, treatment=treatment, sample_weight=sample_weight, groups=groups)
     y, treatment, sample_weight, groups = columns.values()
     target = read_target(y, treatment, sample_weight, any_control=True)

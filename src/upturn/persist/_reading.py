@@ -31,7 +31,9 @@ _HEADER = re.compile(
 
 
 def _read_trusted(trusted: Any) -> tuple[str, ...]:
-    types = (trusted,) if isinstance(trusted, str) else tuple(trusted) if isinstance(trusted, Iterable) else (None,)
+    # An array without dimensions cannot be walked.
+    several = isinstance(trusted, Iterable) and getattr(trusted, "ndim", None) != 0
+    types = (trusted,) if isinstance(trusted, str) else tuple(trusted) if several else (None,)
     if not all(isinstance(name, str) for name in types):
         raise TypeError(
             f"trusted={reprlib.repr(trusted)}: expected a list of names of types, as an error of load gives them"

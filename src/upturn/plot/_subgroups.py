@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from upturn._parameters import FLAG, check
 from upturn._subgroups import Subgroups
 from upturn.plot._style import COLOURS, GREY, MARKERS, new_axes
 
@@ -47,6 +48,7 @@ def subgroups(table: Subgroups, *, simultaneous: bool = True, ax: Any = None) ->
     """
     if not isinstance(table, Subgroups):
         raise TypeError(f"plot.subgroups got {type(table).__name__}: expected the table that upturn.subgroups returns")
+    check("simultaneous", simultaneous, FLAG)
     arms = list(dict.fromkeys(table["arm"].tolist()))
     k, n, overall = len(arms), len(table), table.is_overall
     ax = new_axes(ax, (8.5, 1.3 + 0.34 * n + 0.12 * len(set(table["group"].tolist()))))

@@ -17,7 +17,7 @@ from upturn._results import Table, library_of
 from upturn._rows import take_named
 from upturn._seeds import make_seed
 from upturn._table import Schema
-from upturn._target import Label, Target, read_target
+from upturn._target import Label, Target, in_units, read_target
 from upturn.base import UpliftEstimator, all_or_nothing
 from upturn.metrics._bins import bin_columns, bin_table
 from upturn.metrics._replicates import Replicates
@@ -158,7 +158,7 @@ class UpliftCalibrator(UpliftEstimator):
         """Gate an experiment for a model that is fitted already."""
         known = (self.estimator.control_, self.estimator.arms_)
         X, columns, _ = take_named(X, y=y, treatment=treatment, sample_weight=sample_weight)
-        target = read_target(**columns, known=known, outcome=self._outcome)
+        target = in_units(read_target(**columns, known=known, outcome=self._outcome))
         data = Experiment(self.estimator._encode(X), self.estimator._schema, target)
         return data.X, data.target
 

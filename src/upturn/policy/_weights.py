@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Arms, Floats
+from upturn._columns import power_of_two
 from upturn._encode import LinearEncoder
 from upturn._experiment import Experiment
 from upturn._nuisance import (
@@ -255,6 +256,9 @@ def _differences(features: Floats, weights: Floats, arm: Arms, n_arms: int) -> F
 
     The unit is the unweighted standard deviation, averaged over the two arms, before and after weighting alike.
     """
+    largest = np.abs(features).max(axis=0)
+    for j in np.flatnonzero((largest > 1e70) | ((largest > 0) & (largest < 1e-70))):  # squares may not fit a float
+        features[:, j] /= power_of_two(largest[j])
     means = [weights[arm == k] @ features[arm == k] / weights[arm == k].sum() for k in range(n_arms + 1)]
     spreads = [features[arm == k].var(axis=0) for k in range(n_arms + 1)]
     found = []

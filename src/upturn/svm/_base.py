@@ -29,6 +29,8 @@ KERNEL_PARAMETERS = {
     "n_components": whole(least=1) | NONE,
     "standardize": FLAG,
 }
+# Squares of what it is multiplied with, or divided by, are still numbers.
+PENALTY = number(least=1e-100, most=1e100).named("a number above 0, from 1e-100 to 1e100")
 SOLVER_PARAMETERS = {"tol": number(above=0), "max_iter": whole(least=1)}
 POWER = (number(least=1, most=1) | number(least=1.05, most=10)).named(
     "1 (hinge) or a number from 1.05 to 10: below 1 the problem is not convex, and between 1 and 1.05 it is nearly that of p=1"
@@ -44,7 +46,7 @@ class Machine(UpliftEstimator):
     _multi_arm = False
     _float32 = True
     _parameters: ClassVar[Mapping[str, Rule]] = {
-        "C": number(above=0),
+        "C": PENALTY,
         "p": POWER,
         "at_zero": AT_ZERO,
         **KERNEL_PARAMETERS,

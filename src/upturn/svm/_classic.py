@@ -204,7 +204,9 @@ class TwoCostSVM(_Classifier):
 
     _parameters: ClassVar[Mapping[str, Rule]] = {
         **_Classifier._parameters,
-        "C_control": number(least=0).named("0 (control rows are ignored) or a penalty above 0"),
+        "C_control": number(least=0, most=1e100).named(
+            "0 (control rows are ignored) or a penalty above 0, at most 1e100"
+        ),
     }
 
     def _price(self, data: Experiment) -> Floats:

@@ -11,11 +11,12 @@ import numpy as np
 from upturn._arrays import Floats
 from upturn._experiment import Experiment
 from upturn._parallel import run_parallel
-from upturn._parameters import ELSEWHERE, JOBS, VERBOSE, Rule, check, number
+from upturn._parameters import ELSEWHERE, JOBS, VERBOSE, Rule, check
 from upturn._seeds import make_seed
 from upturn._splitters import Split, folds_of
 from upturn._target import Label
 from upturn.metrics._areas import mean_area
+from upturn.svm._base import PENALTY
 from upturn.svm._uplift import RATIO, UpliftSVM, UpliftTask
 
 
@@ -129,7 +130,7 @@ class UpliftSVMCV(UpliftSVM):
     warm_start_folds = True  # benchmarks switch it off to measure what warm starts are worth
 
     def _fit(self, data: Experiment) -> None:
-        Cs = _grid("Cs", self.Cs, 10.0 ** np.arange(-2, 4), number(above=0))
+        Cs = _grid("Cs", self.Cs, 10.0 ** np.arange(-2, 4), PENALTY)
         ratios = _grid("ratios", self.ratios, np.linspace(1.0, 2.5 if self.p == 1.0 else 5.0, 10), RATIO)
         seed = make_seed(self.random_state)
         scores = run_parallel(
@@ -177,7 +178,7 @@ class UpliftSVMCV(UpliftSVM):
 
     def _set_state(self, state: dict[str, Any]) -> None:
         super()._set_state(state)
-        check("C", state["C"], number(above=0))
+        check("C", state["C"], PENALTY)
         self.C_, self.best_score_ = float(state["C"]), float(state["best_score"])
         self.fold_scores_, self.scores_ = np.asarray(state["fold_scores"]), np.asarray(state["scores"])
         if {self.scores_.dtype, self.fold_scores_.dtype} != {np.dtype(np.float64)}:
@@ -207,7 +208,7 @@ _SHARED = (
 def _grid(name: str, values: Any, default: Any, rule: Rule) -> Floats:
     if values is None:
         return np.asarray(default, dtype=np.float64)
-    if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
+    if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping) or getattr(values, "ndim", 1) == 0:
         raise ValueError(
             f"{name}={reprlib.repr(values)}: expected a list of values to try, or None for the default grid"
         )

@@ -24,7 +24,7 @@ from upturn._parameters import check, check_parameters
 from upturn._seeds import make_seed
 from upturn._table import read_table
 from upturn._target import read_measured, read_target, scale_weight
-from upturn.svm._energy import EXPONENT, energy, signed_weights
+from upturn.svm._energy import EXPONENT, ascending, energy, signed_weights
 from upturn.svm._uplift import RATIO, UpliftSVM, UpliftTask
 
 
@@ -148,7 +148,7 @@ def score_balance(score: Any, treatment: Any, *, sample_weight: Any = None, cont
         raise ValueError(f"scores of two groups are compared, and treatment holds the arms {target.labels!r}")
     treated = target.arm == 1
     signed = signed_weights(treated, target.weight)
-    order = np.argsort(values, kind="stable")
+    order = ascending(values)
     ordered = values[order]
     last = np.append(ordered[1:] != ordered[:-1], True)
     above = np.cumsum(np.where(signed > 0, signed, 0.0)[order])[last]

@@ -17,7 +17,7 @@ from upturn._parameters import FLAG, LABEL, Rule, check, number, one_of
 from upturn._target import Label
 from upturn.base import UpliftEstimator
 from upturn.svm import _pairwise
-from upturn.svm._base import SOLVER_PARAMETERS, importances
+from upturn.svm._base import PENALTY, SOLVER_PARAMETERS, importances
 from upturn.svm._solve import one_thread
 
 
@@ -89,8 +89,8 @@ class DifferentialSVM(UpliftEstimator):
     _score_has_zero = False
     _score_is_effect = False
     _parameters: ClassVar[Mapping[str, Rule]] = {
-        "C": number(above=0),
-        "lam": one_of("auto", "paper") | number(least=0).named("a weight of 0 or more"),
+        "C": PENALTY,
+        "lam": one_of("auto", "paper") | number(least=0, most=1e100).named("a weight from 0 to 1e100"),
         "standardize": FLAG,
         **SOLVER_PARAMETERS,
         "control": LABEL,

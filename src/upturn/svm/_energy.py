@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from upturn._arrays import Bools, Floats
+from upturn._arrays import Bools, Floats, Indices
+from upturn._parallel import interruptible
 from upturn._parameters import number
 from upturn.kernels.pairwise import energy_field
 from upturn.svm._problem import (
@@ -35,6 +36,7 @@ from upturn.svm._problem import (
 
 Inner = Callable[[MarginProblem, MarginData, tuple[Floats, Floats] | None], MarginSolution]
 
+_LONG = 1 << 20  # rows from which sorting takes a good part of a second
 EXPONENT = number(least=1, below=2).named(
     "an exponent in [1, 2): at 2 the energy distance would see only the means, below 1 it cannot be minimised reliably"
 )
@@ -57,9 +59,27 @@ def signed_weights(treated: Bools, weight: Floats | None = None) -> Floats:
     return c
 
 
+def ascending(scores: Floats) -> Indices:
+    """The order of the scores, ties in that of the rows."""
+    order: Indices = interruptible(_ascending, scores) if scores.shape[0] > _LONG else _ascending(scores)
+    return order
+
+
+def _ascending(scores: Floats) -> Indices:
+    return np.argsort(scores, kind="stable")
+
+
 def energy(scores: Floats, signed: Floats, exponent: float) -> tuple[float, Floats]:
     """S and its slope in every score."""
-    order = np.argsort(scores, kind="stable")
+    return (
+        interruptible(_energy, scores, signed, exponent)
+        if scores.shape[0] > _LONG
+        else _energy(scores, signed, exponent)
+    )
+
+
+def _energy(scores: Floats, signed: Floats, exponent: float) -> tuple[float, Floats]:
+    order = _ascending(scores)
     field = np.empty(scores.shape[0])
     energy_field(scores[order], signed[order], exponent - 1.0, field)
     slope = np.empty_like(field)

@@ -47,7 +47,7 @@ def solve(problem: MarginProblem, data: MarginData) -> MarginSolution:
             problem, data, state.w, state.b, alpha, state.iterations, "interior", tuple(state.history)
         )  # fmt: skip
         wanted = ZERO_GAP if solution.undecided else problem.tol
-        if (solution.gap <= problem.tol and not solution.undecided) or tol < 1e-3 * min(wanted, problem.tol):
+        if (solution.gap <= problem.tol and not solution.undecided) or tol <= 1e-3 * min(wanted, problem.tol):
             return solution
         tol = 0.1 * min(tol, wanted)  # rare: the cheap measure was satisfied before the certificate, or near w = 0
 

@@ -16,6 +16,7 @@ from upturn._arrays import Floats, Indices
 from upturn._parallel import interruptible
 from upturn.kernels.hashing import LANDMARKS, words
 
+_LONG = 1 << 22  # kernel values that take a good part of a second
 NAMES = ("linear", "rbf", "poly", "precomputed")
 EXACT_ROWS = 3000  # up to here every training row is a landmark
 DEFAULT_LANDMARKS = 500
@@ -117,6 +118,12 @@ def _matrix(value: Any) -> Floats:
 
 def evaluate(name: str, X: Floats, Y: Floats, gamma: float, degree: float, coef0: float) -> Floats:
     """The matrix of kernel values: exp(-γ‖x - y‖²), or (γ x·y + c)^d."""
+    if len(X) * len(Y) > _LONG:
+        return interruptible(_evaluate, name, X, Y, gamma, degree, coef0)
+    return _evaluate(name, X, Y, gamma, degree, coef0)
+
+
+def _evaluate(name: str, X: Floats, Y: Floats, gamma: float, degree: float, coef0: float) -> Floats:
     products = X @ Y.T
     if name == "poly":
         return np.asarray((gamma * products + coef0) ** degree)

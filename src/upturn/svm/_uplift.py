@@ -19,8 +19,8 @@ from upturn.svm._problem import MarginData, MarginSolution
 from upturn.svm._solve import Prepared, Start
 from upturn.svm._vanishing import Ranking, faint, smooth_neighbour
 
-RATIO = number(least=1).named(
-    "a number of at least 1 (1 gives no neutral predictions, larger ones more; below 1 the hyperplanes change sides, Lemma 3.3.1)"
+RATIO = number(least=1, most=1e100).named(
+    "a number of at least 1, and at most 1e100 (1 gives no neutral predictions, larger ones more; below 1 the hyperplanes change sides, Lemma 3.3.1)"
 )
 
 
@@ -150,7 +150,7 @@ class UpliftSVM(Machine):
     _parameters: ClassVar[Mapping[str, Rule]] = {
         **Machine._parameters,
         "ratio": RATIO | one_of("auto"),
-        "balance": number(least=0).named("0 (no energy term) or a weight above 0"),
+        "balance": number(least=0, most=1e100).named("0 (no energy term) or a weight above 0, at most 1e100"),
         "exponent": EXPONENT,
         "group_average": FLAG,
         "neutral": number(above=0, below=1).named("a share strictly between 0 and 1") | NONE,

@@ -42,6 +42,7 @@ class Scale(NamedTuple):
 class TreeModel(UpliftEstimator):
     """Base of the tree models: everything that follows from a table of nodes."""
 
+    _any_size = True
     _float32 = True
     # Parameters; a subclass that fixes one keeps it as a class attribute.
     criterion: str
