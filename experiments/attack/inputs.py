@@ -1,9 +1,10 @@
 """The whole attack on inputs: every bad value of the catalogue in every argument of everything public.
 
-    python experiments/attack/inputs.py [--one-in K] [--workers 2] [--minutes M]
+    python experiments/attack/inputs.py [--one-in K] [--workers 2] [--minutes M] [--verdicts FILE]
 
 Cases run in worker processes that are replaced when one dies or does not answer in time, so that crashes and hangs are seen.
-Writes ``inputs.md`` beside this file: counts by what was attacked, and every case that did not end clear or right.
+Writes ``inputs.md`` beside this file: counts by what was attacked, and every case that did not end clear or right. A file of verdicts,
+a line each, is added to as they come, and what is in it already is not tried again: a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -34,11 +35,10 @@ everything = bad_inputs.cases()
 if sys.argv[2] != "1":
     everything = bad_inputs.part_of(everything, int(sys.argv[2]))
 out = os.fdopen(int(sys.argv[3]), "w", buffering=1)
-print(json.dumps([case.name for case in everything]), file=out)
+print(json.dumps([[case.name for case in everything], bad_inputs.KNOWN]), file=out)
 for line in sys.stdin:
-    number = int(line)
-    verdict = bad_inputs.attack(everything[number])
-    print(json.dumps([number, verdict.kind, verdict.detail, verdict.leaks]), file=out)
+    verdict = bad_inputs.attack(everything[int(line)])
+    print(json.dumps([verdict.kind, verdict.detail, verdict.leaks]), file=out)
 """
 
 
@@ -57,7 +57,7 @@ class Worker:
         os.close(write)
         self.lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=self._read, args=(os.fdopen(read),), daemon=True).start()
-        self.names = json.loads(self.lines.get(timeout=600) or "[]")
+        self.names, self.known = json.loads(self.lines.get(timeout=600) or "[[], {}]")
 
     def _read(self, stream) -> None:
         for line in stream:
@@ -77,16 +77,21 @@ class Worker:
             answer = None
         if answer is None:
             return "crash", f"the process ended with {self.process.wait()}", []
-        return json.loads(answer)[1:]
+        return json.loads(answer)
 
 
-def run(one_in: int, workers: int, minutes: float):
+def run(one_in: int, workers: int, minutes: float, kept: Path | None):
     """Names and verdicts of all cases, or of as many as there is time for, in an order that mixes them well."""
     first = Worker(one_in)
     names, waiting = first.names, queue.Queue()
+    verdicts = {}
+    if kept is not None and kept.exists():
+        known = set(names)
+        verdicts = {name: found for name, found, _ in map(json.loads, kept.read_text().splitlines()) if name in known}
     for number in sorted(range(len(names)), key=lambda number: zlib.crc32(names[number].encode()[::-1])):
-        waiting.put(number)
-    verdicts, lock, start = {}, threading.Lock(), time.time()
+        if names[number] not in verdicts:
+            waiting.put(number)
+    lock, start = threading.Lock(), time.time()
 
     def work(worker: Worker) -> None:
         while True:
@@ -97,9 +102,13 @@ def run(one_in: int, workers: int, minutes: float):
             if number is None or time.time() - start > 60 * minutes:
                 worker.process.stdin.close()
                 return
+            since = time.time()
             found = worker.ask(number)
             with lock:
-                verdicts[number] = found
+                verdicts[names[number]] = found
+                if kept is not None:
+                    with kept.open("a") as file:
+                        print(json.dumps([names[number], found, round(time.time() - since, 3)]), file=file)
                 if len(verdicts) % 1000 == 0:
                     print(f"{len(verdicts):,} of {len(names):,} in {time.time() - start:.0f} s", flush=True)
             if found[0] in ("crash", "hang"):
@@ -110,7 +119,7 @@ def run(one_in: int, workers: int, minutes: float):
         thread.start()
     for thread in threads:
         thread.join()
-    return len(names), [(names[number], *verdicts[number]) for number in sorted(verdicts)]
+    return len(names), [(name, *verdicts[name]) for name in names if name in verdicts], first.known
 
 
 def group_of(name: str) -> str:
@@ -144,13 +153,11 @@ def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--one-in", type=int, default=1)
     options.add_argument("--workers", type=int, default=2)
-    options.add_argument("--verdicts", help="a file for every verdict, as JSON")
+    options.add_argument("--verdicts", type=Path, help="a file for every verdict, a line of JSON each")
     options.add_argument("--minutes", type=float, default=float("inf"))
     options.add_argument("--output", default=str(HERE / "inputs.md"))
     given = options.parse_args()
-    cases, found = run(given.one_in, given.workers, given.minutes)
-    if given.verdicts:
-        Path(given.verdicts).write_text(json.dumps(found))
+    cases, found, known = run(given.one_in, given.workers, given.minutes, given.verdicts)
     text = (
         "# The attack on inputs\n\nMade by `python experiments/attack/inputs.py`; `tests/attack/bad_inputs.py` says what the columns mean.\n\n"
         + f"{len(found):,} of {cases:,} cases were tried{' in the time there was' if len(found) < cases else ''}.\n\n"
@@ -159,7 +166,12 @@ def main() -> None:
     )
     rest = [(name, kind, detail) for name, kind, detail, _ in found if kind not in ("clear", "right")]
     if rest:
-        text += "\nNeither clear nor right:\n\n" + "\n".join(f"- `{n}`: {k}, {d}" for n, k, d in rest) + "\n"
+        why = {name: f" ({reason})" for name, reason in known.items()}
+        text += (
+            "\nNeither clear nor right:\n\n"
+            + "\n".join(f"- `{n}`: {k}, {d}{why.get(n, '')}" for n, k, d in rest)
+            + "\n"
+        )
     leaks = [(name, leaks[0]) for name, _, _, leaks in found if leaks]
     if leaks:
         text += "\nWarnings of numpy that came through:\n\n" + "\n".join(f"- `{n}`: {w}" for n, w in leaks) + "\n"
