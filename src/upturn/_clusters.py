@@ -24,6 +24,10 @@ def read_clusters(groups: Any) -> Indices:
             codes = np.fromiter((places.setdefault(label, len(places)) for label in labels), np.intp, len(labels))
         except TypeError:
             raise TypeError("groups holds values that cannot be labels: expected numbers, text or dates") from None
+        by_identity = object.__hash__  # of what is equal to nothing but itself
+        odd = [label for label in places if getattr(type(label), "__hash__", None) is by_identity]
+        if not all(is_missing(label) for label in odd):
+            raise TypeError("groups holds values that cannot be labels: expected numbers, text or dates")
         missing = [code for label, code in places.items() if is_missing(label)]
     else:
         if labels.dtype.kind not in "biufUSmM":

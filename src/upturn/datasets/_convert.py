@@ -134,7 +134,8 @@ def _dependence(column: nw.Series[Any], treated: Bools) -> float:
         mean_t, mean_c = values[in_treatment].mean(), values[in_control].mean()
         larger = max(abs(mean_t), abs(mean_c))
         return float(abs(mean_t - mean_c) / larger) if larger > 0 else 0.0
-    codes = np.unique(column.cast(nw.String).to_numpy()[known].astype(str), return_inverse=True)[1]
+    words = np.array([str(value) for value in column.to_list()], dtype=object)  # also what no encoding knows
+    codes = np.unique(words[known], return_inverse=True)[1]
     arm = treated[known]
     levels = int(codes.max()) + 1
     share_t = np.bincount(codes[arm], minlength=levels) / arm.sum()
