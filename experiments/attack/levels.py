@@ -121,7 +121,7 @@ def main() -> None:
     lines = [
         "# Very many levels, very many columns",
         "",
-        "Made by `python experiments/attack/levels.py` on two cores.",
+        "Made by `python experiments/attack/levels.py` on two cores that others kept busy: seconds of processor time are those to read.",
         "",
     ]
     for name, found in kept.items():

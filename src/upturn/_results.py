@@ -32,7 +32,10 @@ def library_of(*values: Any) -> str | None:
     for value in values:
         if isinstance(value, np.ndarray):
             continue
-        native = nw.from_native(value, eager_only=True, allow_series=True, pass_through=True)
+        try:
+            native = nw.from_native(value, eager_only=True, allow_series=True, pass_through=True)
+        except Exception:  # such as names that are there twice, which whoever reads the frame complains of
+            continue
         if isinstance(native, nw.DataFrame | nw.Series):
             return str(nw.get_native_namespace(native).__name__)
     return None

@@ -14,6 +14,7 @@ from upturn._arrays import Floats, Ints
 from upturn._columns import is_missing, to_numpy
 from upturn._subgroups._cells import Members
 from upturn._subgroups._leaves import leaf_words
+from upturn._table import read_frame
 from upturn._target import read_labels
 from upturn.trees import UpliftTree
 from upturn.trees._export import written
@@ -73,8 +74,8 @@ def of_labels(labels: NDArray[Any], prefix: str = "") -> Members:
 
 
 def _of_column(name: str, X: Any, n: int, n_bins: int) -> Members:
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
+    frame = None if X is None else read_frame(X)
+    if frame is None:
         raise ValueError(f"group by {name!r}: X has no named columns; pass a table, or the labels themselves")
     if name not in frame.columns:
         raise ValueError(f"group by {name!r}: X has the columns {', '.join(map(str, frame.columns))}")

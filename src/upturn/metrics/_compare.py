@@ -250,6 +250,8 @@ def evaluate(
     """
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     known = _Known(propensity, response)
+    if k is None:
+        raise ValueError("k=None: expected a share of the ranking, such as 0.3, or a number of people")
     asked = _read_metrics(metrics, k)
     found = _judge_all(y, scores, treatment, asked, sample_weight, control, replicates, known)
     numbers = {

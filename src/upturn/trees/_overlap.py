@@ -40,8 +40,8 @@ def kind_of(propensity: Any, data: Experiment, *, choose: bool) -> str:
     if isinstance(propensity, str) and propensity in ("shares", "trees"):
         return propensity
     names = [propensity] if isinstance(propensity, str) else propensity
-    named = isinstance(names, list | tuple | np.ndarray) and len(names) and all(isinstance(one, str) for one in names)
-    return "columns" if named else "known"
+    several = isinstance(names, list | tuple) or (isinstance(names, np.ndarray) and names.ndim == 1)
+    return "columns" if several and len(names) and all(isinstance(one, str) for one in names) else "known"
 
 
 def chances_of(propensity: Any, kind: str, data: Experiment, soil: Soil, seed: np.uint64, n_jobs: int | None) -> Floats:
@@ -70,9 +70,10 @@ def chances_of(propensity: Any, kind: str, data: Experiment, soil: Soil, seed: n
                 "the propensity column(s) hold chances of 0 or 1: there would be an arm nobody could be compared with; drop or clip such rows"
             )
         return chances
-    if np.ndim(propensity) and np.shape(propensity)[0] == len(data) != k:
+    shape = getattr(propensity, "shape", (len(propensity),) if isinstance(propensity, list | tuple) else ())
+    if shape and shape[0] == len(data) != k:
         raise ValueError(
-            f"propensity has shape {np.shape(propensity)}, a chance for each of the {len(data):,} rows: a model is copied and fitted on some of the "
+            f"propensity has shape {shape}, a chance for each of the {len(data):,} rows: a model is copied and fitted on some of the "
             "rows, and such an array would not go with them; make it a column of X and pass that column's name"
         )
     return np.tile(read_chances(propensity, data.target.labels), (len(soil), 1))
