@@ -54,7 +54,9 @@ def measuring(path: str, n: int, **options: Any) -> Task:
     X, y, treatment = table(n, 2)
     module, name = path.split(".")
     function = getattr(importlib.import_module(f"upturn.{module}"), name)
-    function(y[:500], X[:500, 0], treatment[:500], **options)  # loads what it needs: Ctrl-C may go unheard while kernels compile
+    function(
+        y[:500], X[:500, 0], treatment[:500], **options
+    )  # loads what it needs: Ctrl-C may go unheard while kernels compile
     return lambda: function(y, X[:, 0], treatment, **options)
 
 
