@@ -16,7 +16,7 @@ import warnings
 import numpy as np
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from upturn import boosting, ensemble, features, meta, metrics, pack, policy, svm, trees
+from upturn import boosting, features, meta, metrics, pack, policy, svm, trees
 
 OLD_NAMES = {"min_share": "alpha", "exponent": "alpha", "estimator": "model", "interval": "level"}
 
@@ -62,6 +62,15 @@ SMALL = ("binary", "weighted", "raw", "small")
 ANY = ("binary", "weighted", "raw", "real", "real weighted raw", "arms", "arms real", "small", "large")
 
 T, B, S, M = trees, boosting, svm, meta
+
+
+def stacking():
+    from upturn.ensemble import UpliftStacking  # which older trees of source do not have
+
+    candidates = {"forest": T.UpliftForest(n_estimators=5), "T": M.TLearner(Ridge())}
+    return UpliftStacking(candidates, estimator=Ridge(), cv=3, random_state=0)
+
+
 MODELS = {
     "tree": (lambda: make(T.UpliftTree, random_state=0), ANY),
     "tree pruned": (lambda: make(T.UpliftTree, prune=True, random_state=0), ANY),
@@ -106,12 +115,7 @@ MODELS = {
         lambda: policy.UpliftCalibrator(T.UpliftForest(n_estimators=5, random_state=0), cv=3, random_state=0),
         ANY,
     ),
-    "stacking": (
-        lambda: ensemble.UpliftStacking(
-            {"forest": T.UpliftForest(5), "T": M.TLearner(Ridge())}, estimator=Ridge(), cv=3, random_state=0
-        ),
-        ANY,
-    ),
+    "stacking": (stacking, ANY),
     "umodl": (lambda: features.UMODLDiscretizer(), UNWEIGHTED),
     "umodl selector": (lambda: features.UMODLSelector(), UNWEIGHTED),
     "filter": (lambda: features.FilterSelector(k=2), (*BINARY, "arms")),
