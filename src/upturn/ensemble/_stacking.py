@@ -124,8 +124,8 @@ class UpliftStacking(WithPropensity):
     >>> candidates = {"forest": UpliftForest(n_estimators=20), "linear": TLearner(Ridge())}
     >>> model = UpliftStacking(candidates, estimator=Ridge(), propensity="shares", random_state=0).fit(X, y, treatment)
     >>> weights = dict(zip(model.weights_["model"], model.weights_["weight"]))
-    >>> weights["linear"] > 0.9 > weights["forest"]
-    np.True_
+    >>> bool(weights["linear"] > 0.9 > weights["forest"])
+    True
     >>> model.recommend([[2.0, 0.0, 0.0], [-2.0, 0.0, 0.0]])
     array([1, 0])
     """
