@@ -19,7 +19,7 @@ from hostile.use import ROWS, judge, rows_for
 from hostile.workers import judge_all
 from saved import zipped
 from upturn import ModelFileError
-from upturn.meta import ClassTransformation, SLearner, TLearner, TreatedOnly, XLearner
+from upturn.meta import ClassTransformation, DRLearner, SLearner, TLearner, TreatedOnly, XLearner
 
 CASES = 2000
 
@@ -121,6 +121,16 @@ def test_products_of_features_and_arms_beyond_all_memory(tmp_path):
     assert len(arrays) == 4
     members = {**file.members, **{name: npy(np.ones(width)) for name in arrays}}
     refused(File(file.manifest, members), tmp_path, "more than a table can have")
+
+
+@pytest.mark.parametrize("one", ["auc", "pvalue"])
+def test_half_of_what_was_seen_of_the_propensity(tmp_path, one):
+    X, y, t = experiment()
+    file = saved(DRLearner(Ridge(), cv=2, random_state=0).fit(X, y, t), tmp_path)
+    choice = file.manifest["model"]["state"]["fitted"]["choice"]
+    assert isinstance(choice[one], float)
+    choice[one] = None
+    refused(file, tmp_path, "said about the propensity")
 
 
 @pytest.mark.parametrize("place", [("control",), ("arms", 0)])

@@ -120,7 +120,7 @@ class WithPropensity(UpliftEstimator):
 
     def _set_choice(self, state: dict[str, Any]) -> None:
         shares = [state["auc"], state["pvalue"]]
-        good = all(value is None or (isinstance(value, float) and 0 <= value <= 1) for value in shares)
+        good = all(value is None for value in shares) or all(isinstance(v, float) and 0 <= v <= 1 for v in shares)
         if state["kind"] not in KINDS or not good or not isinstance(state["enough"], bool):
             raise ValueError("what is said about the propensity is not well formed")
         self._keep_choice(Choice(state["kind"], auc=shares[0], pvalue=shares[1], enough=state["enough"]))
