@@ -63,7 +63,7 @@ class UpliftStacking(WithPropensity):
         The candidates. By default a forest, a centred forest, S-, T-, X- and DR-learner over gradient boosting, a linear
         X-learner and, where outcomes are 0 and 1, the uplift machine.
     loss : {"r", "dr"}
-        What is minimised: the R-loss, or the doubly robust one, which has more noise and stands a wrong model of either
+        What is minimised: the R-loss, or the doubly robust one, which small propensities make noisy and which stands a wrong model of either
         outcome or propensity.
     estimator : classifier or regressor, optional
         The model of outcomes inside the loss; by default gradient boosting.
