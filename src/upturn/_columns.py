@@ -49,8 +49,14 @@ def to_numpy(values: Any, name: str) -> NDArray[Any]:
             f"({type(values).__name__}: {error})"
         ) from error
     if array.ndim == 0 and array.dtype.kind not in "biufc":
+        hint = (
+            "; there is no table here to take a column of that name from: pass table[name]"
+            if isinstance(values, str)
+            else ""
+        )
         raise ValueError(
-            f"{name} is {reprlib.repr(values)}, of type {type(values).__name__}: expected numbers or labels, a list, an array or a column of them"
+            f"{name} is {reprlib.repr(values)}, of type {type(values).__name__}: expected numbers or labels, a list, an array or a column of "
+            f"them{hint}"
         )
     if isinstance(values, np.ndarray) or array.dtype.kind != "U" or array.ndim != 1:
         return array

@@ -14,12 +14,14 @@ from upturn._columns import warn_user
 _LIKE_TREATMENT = {"treatment", "treated", "treat", "is_treated", "treatment_group", "arm", "w"}
 
 
-def take_named(X: Any, **columns: Any) -> tuple[Any, dict[str, Any], tuple[str, ...]]:
+def take_named(X: Any, *, features: bool = True, **columns: Any) -> tuple[Any, dict[str, Any], tuple[str, ...]]:
     """Columns of X that were given by name, taken out of it: ``fit(table, "visit", "segment")``.
 
-    Returns X without them, all columns by role, and the names that were taken.
+    Returns X without them, all columns by role, and the names that were taken. The others must be in the order of X, where pandas'
+    indexes tell. Where ``features`` are needed, some columns must be left.
     """
     named = {role: value for role, value in columns.items() if isinstance(value, str)}
+    check_order(X=X, **{role: value for role, value in columns.items() if role not in named})
     if not named:
         return X, columns, ()
     frame = nw.from_native(X, eager_only=True, pass_through=True)
@@ -29,13 +31,13 @@ def take_named(X: Any, **columns: Any) -> tuple[Any, dict[str, Any], tuple[str, 
             f"{role}={name!r} is the name of a column, and X is a {type(X).__name__} without names: pass the column itself, or a table of pandas, "
             "polars or pyarrow"
         )
-    _check_named(named, [str(name) for name in frame.columns])
+    _check_named(named, [str(name) for name in frame.columns], features)
     taken = tuple(named.values())
     found = {role: nw.to_native(frame[name]) for role, name in named.items()}
     return nw.to_native(frame.drop(*taken)), {**columns, **found}, taken
 
 
-def _check_named(named: Mapping[str, str], names: list[str]) -> None:
+def _check_named(named: Mapping[str, str], names: list[str], features: bool) -> None:
     for role, name in named.items():
         if name not in names:
             close = difflib.get_close_matches(name, names, n=1)
@@ -45,7 +47,7 @@ def _check_named(named: Mapping[str, str], names: list[str]) -> None:
         raise ValueError(
             f"the same column is named twice, in {dict(named)!r}: outcome, treatment and weight are different columns"
         )
-    if len(named) == len(names):
+    if features and len(named) == len(names):
         raise ValueError(f"X holds {names!r}, and all of them are taken: no feature is left")
 
 

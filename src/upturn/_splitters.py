@@ -21,7 +21,7 @@ from sklearn.utils.validation import _num_samples
 from upturn._arrays import Floats, Indices
 from upturn._clusters import check_clusters, read_clusters
 from upturn._parameters import FLAG, SEED, check, is_whole, one_of, whole
-from upturn._rows import take_named
+from upturn._rows import check_order, take_named
 from upturn._seeds import make_seed
 from upturn._target import Target, is_packed, read_target
 from upturn.kernels.hashing import FOLDS, SPLIT, words
@@ -96,7 +96,7 @@ class UpliftKFold(BaseCrossValidator):  # type: ignore[misc]
         self.random_state = random_state
 
     def split(self, X: Any, y: Any = None, treatment: Any = None, groups: Any = None) -> Iterator[Split]:
-        """Yield (train, test) row numbers; ``y`` packed, or plain with ``treatment``."""
+        """Yield (train, test) row numbers; ``y`` packed, or plain with ``treatment``; both may be names of columns of X."""
         check("n_splits", self.n_splits, whole(least=2))
         check("shuffle", self.shuffle, FLAG)
         check("random_state", self.random_state, SEED)
@@ -152,9 +152,14 @@ class UpliftGroupKFold(BaseCrossValidator):  # type: ignore[misc]
         self.random_state = random_state
 
     def split(self, X: Any, y: Any = None, treatment: Any = None, groups: Any = None) -> Iterator[Split]:
-        """Yield (train, test) row numbers; ``y`` packed, or plain with ``treatment``; ``groups`` is every row's cluster."""
+        """Yield (train, test) row numbers; ``y`` packed, or plain with ``treatment``; ``groups`` is every row's cluster.
+
+        All three may be names of columns of X.
+        """
         check("n_splits", self.n_splits, whole(least=2))
         check("random_state", self.random_state, SEED)
+        X, columns, _ = take_named(X, features=False, y=y, treatment=treatment, groups=groups)
+        y, treatment, groups = columns.values()
         target = _read_split(X, y, treatment, None)
         shares = np.full(self.n_splits, 1 / self.n_splits)
         part = _deal(target, groups, self.stratify, shares, make_seed(self.random_state), 0, f"{self.n_splits} folds")
@@ -259,7 +264,7 @@ class RepeatedUpliftSplit(BaseCrossValidator):  # type: ignore[misc]
         self.random_state = random_state
 
     def split(self, X: Any, y: Any = None, treatment: Any = None, groups: Any = None) -> Iterator[Split]:
-        """Yield (train, test) row numbers; ``y`` packed, or plain with ``treatment``."""
+        """Yield (train, test) row numbers; ``y`` packed, or plain with ``treatment``; both may be names of columns of X."""
         target = _read_split(X, y, treatment, groups)
         yield from _shuffle_split(target, self.n_repeats, self.test_size, self.stratify, self.random_state)
 
@@ -318,6 +323,7 @@ def uplift_train_test_split(
     X, columns, _ = take_named(X, y=y, treatment=treatment, groups=groups)
     y, treatment, groups = columns.values()
     target = _read_split(X, y, treatment, None)
+    check_order(X=X, **{f"array {i + 1}": array for i, array in enumerate(arrays)})
     for array in arrays:
         if _rows_of(array, "one of the arrays") != len(target.y):
             raise ValueError(
@@ -460,7 +466,8 @@ def _read_split(X: Any, y: Any, treatment: Any, groups: Any) -> Target:
         raise ValueError(
             "groups is not used here: rows are dealt one by one; use UpliftGroupKFold to keep groups together"
         )
-    target = read_target(y, treatment, any_control=True)
+    X, columns, _ = take_named(X, features=False, y=y, treatment=treatment)
+    target = read_target(**columns, any_control=True)
     if X is not None and _rows_of(X, "X") != len(target.y):
         raise ValueError(f"X has {_rows_of(X, 'X')} rows and y has {len(target.y)}: they must describe the same rows")
     return target

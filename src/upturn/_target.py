@@ -175,6 +175,23 @@ def packed_control(packed: Any) -> Label | None:
     return labels[0]
 
 
+def open_packed(
+    y: Any, treatment: Any, sample_weight: Any, control: Label | None
+) -> tuple[Any, Any, Any, Label | None]:
+    """Outcome, treatment, weight and control, out of a packed target if y is one; nothing may be said twice."""
+    if not is_packed(y):
+        return y, treatment, sample_weight, control
+    if treatment is not None:
+        raise ValueError("treatment was given twice, in the packed y and as an argument: leave one out")
+    named = packed_control(y)
+    if named is not None and control is not None and named != control:
+        raise ValueError(f"control={control!r}, and y is packed with control={named!r}: leave one out")
+    y, treatment, weight = unpack(y)
+    if weight is not None and sample_weight is not None:
+        raise ValueError("sample_weight was given twice, in the packed y and as an argument: leave one out")
+    return y, treatment, weight if sample_weight is None else sample_weight, named if control is None else control
+
+
 def read_target(
     y: Any,
     treatment: Any = None,
@@ -200,17 +217,7 @@ def read_target(
     any_control : bool
         For callers that only tell arms apart: where no label is clearly control, the first one stands in for it.
     """
-    if is_packed(y):
-        if treatment is not None:
-            raise ValueError("treatment was given twice, in the packed y and as an argument: leave one out")
-        named = packed_control(y)
-        if named is not None and control is not None and named != control:
-            raise ValueError(f"control={control!r}, and y is packed with control={named!r}: leave one out")
-        control = named if control is None else control
-        y, treatment, weight = unpack(y)
-        if weight is not None and sample_weight is not None:
-            raise ValueError("sample_weight was given twice, in the packed y and as an argument: leave one out")
-        sample_weight = weight if sample_weight is None else sample_weight
+    y, treatment, sample_weight, control = open_packed(y, treatment, sample_weight, control)
     check_order(y=y, treatment=treatment, sample_weight=sample_weight)
     warn_if_swapped(y)
     if y is None:

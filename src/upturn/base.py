@@ -34,7 +34,7 @@ from upturn._experiment import Experiment
 from upturn._html import paragraphs, preformatted
 from upturn._parameters import NONE, Rule, check, check_parameters, one_of
 from upturn._results import frame_like, library_of, plural
-from upturn._rows import check_order, take_named
+from upturn._rows import take_named
 from upturn._table import Schema, conform_table, read_table
 from upturn._target import Label, Outcome, Target, decode, in_units, read_measured, read_target
 from upturn.metrics._areas import mean_area
@@ -113,7 +113,6 @@ class Gated(BaseEstimator):  # type: ignore[misc]
         with all_or_nothing(self):
             check_parameters(self)
             X, columns, taken = take_named(X, y=y, treatment=treatment, sample_weight=sample_weight)
-            check_order(X=X, y=y)
             matrix, schema = read_table(X, float32=self._float32)
             schema = replace(schema, taken=taken) if taken else schema
             target = read_target(**columns, control=self.control, outcome=self._outcome)
@@ -312,7 +311,6 @@ class UpliftEstimator(Gated):
     def _gate_experiment(self, X: Any, y: Any, treatment: Any, sample_weight: Any) -> tuple[Floats, Target]:
         """Gate an experiment that a fitted model is judged by."""
         X, columns, _ = take_named(X, y=y, treatment=treatment, sample_weight=sample_weight)
-        check_order(X=X, y=y)
         target = read_measured(**columns, known=(self.control_, self.arms_))
         data = Experiment(self._encode(X), self._schema, target)
         return data.X, data.target

@@ -302,7 +302,7 @@ def test_small_and_odd_experiments_do_not_fail():
         (lambda X, y, t: check(X[:-1], y, t), "X has 1999, y has 2000"),
         (lambda X, y, t: check(X, y, t, expected=[0.5, 0.3, 0.2]), "one positive share for each of the arms"),
         (lambda X, y, t: check(X, y, t, expected={0: 0.5, "mail": 0.5}), "names the arms"),
-        (lambda X, y, t: check(X, pack(y, t), t), "do not pass them a second time"),
+        (lambda X, y, t: check(X, pack(y, t), t), "was given twice"),
         (lambda X, y, t: check(X, y), "treatment is missing"),
     ],
 )

@@ -8,8 +8,15 @@ import pytest
 
 import upturn as up
 from upturn.meta import ClassTransformation
-from upturn.metrics import auuc, evaluate
-from upturn.model_selection import compare_models, uplift_train_test_split
+from upturn.metrics import auuc, evaluate, expected_response, lift_area
+from upturn.model_selection import (
+    RepeatedUpliftSplit,
+    UpliftGroupKFold,
+    UpliftKFold,
+    compare_models,
+    uplift_train_test_split,
+)
+from upturn.policy import gain_curve, iptw_weights, target
 from upturn.trees import UpliftTree
 
 RNG = np.random.default_rng(0)
@@ -129,3 +136,64 @@ def test_predictions_as_a_frame(kind):
     assert list(several.predict(FEATURES, output="frame").columns) == ["1", "2"]
     with pytest.raises(ValueError, match="output='table'"):
         model.predict(table, output="table")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_everything_that_takes_a_table_takes_names(kind):
+    table, features = KINDS[kind](TABLE), KINDS[kind](TABLE[["age", "income"]])
+    for splitter in (UpliftKFold(3, random_state=0), RepeatedUpliftSplit(2, random_state=0)):
+        named = splitter.split(table, "visit", "segment")
+        for (_, found), (_, expected) in zip(named, splitter.split(None, TABLE.visit, TABLE.segment), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    folds = UpliftGroupKFold(3, random_state=0)
+    named = folds.split(table, "visit", "segment", "house")
+    for (_, found), (_, expected) in zip(
+        named, folds.split(None, TABLE.visit, TABLE.segment, TABLE.house), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+    by_name = up.subgroups("age", table, "visit", "segment", "weight", groups="house")
+    apart = up.subgroups("age", features, TABLE.visit, TABLE.segment, TABLE.weight, groups=TABLE.house)
+    np.testing.assert_array_equal(by_name["low"], apart["low"])
+    weights = iptw_weights(
+        KINDS[kind](TABLE[["age", "income", "segment", "weight"]]), "segment", sample_weight="weight"
+    )
+    np.testing.assert_array_equal(weights, iptw_weights(features, TABLE.segment, sample_weight=TABLE.weight))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_report_takes_names():
+    models = {"estimator": UpliftTree(max_depth=2, random_state=0), "models": {}, "cv": 2, "n_bootstrap": 20}
+    page = up.report(TABLE, "visit", "segment", sample_weight="weight", groups="house", **models)
+    features = TABLE[["age", "income"]]
+    named = {"sample_weight": TABLE.weight, "groups": TABLE.house}
+    same = up.report(features, TABLE.visit, TABLE.segment, **named, **models)
+    assert page.page == same.page
+
+
+def test_a_name_without_a_table_is_told_from_a_column():
+    with pytest.raises(ValueError, match=r"y is 'visit', of type str.*there is no table here.*pass table\[name\]"):
+        auuc("visit", np.arange(N), TABLE.segment)
+
+
+def test_plans_and_single_groups_refuse_another_order():
+    order = np.random.default_rng(1).permutation(N)
+    score = pd.Series(RNG.normal(size=N), index=order)
+    with pytest.raises(ValueError, match=r"score and y hold the same index labels in another order"):
+        target(score, fraction=0.1, y=TABLE.visit, treatment=TABLE.segment)
+    with pytest.raises(ValueError, match=r"score and value hold the same index"):
+        target(score, fraction=0.1, value=TABLE.weight)
+    with pytest.raises(ValueError, match=r"score and cost hold the same index"):
+        target(score.to_numpy(), fraction=0.1, cost=TABLE.weight).apply(score, TABLE.weight)
+    with pytest.raises(ValueError, match=r"score and y hold the same index"):
+        gain_curve(TABLE.visit, score, TABLE.segment)
+    with pytest.raises(ValueError, match=r"y and score hold the same index"):
+        lift_area(TABLE.visit, score)
+    with pytest.raises(ValueError, match=r"y and recommended hold the same index"):
+        expected_response(TABLE.visit, TABLE.segment.iloc[order], TABLE.segment)
+    with pytest.raises(ValueError, match=r"X and treatment hold the same index"):
+        UpliftTree().fit(FEATURES, TABLE.visit.to_numpy(), TABLE.segment.iloc[order])
+    with pytest.raises(ValueError, match=r"X and groups hold the same index"):
+        up.check(FEATURES, TABLE.visit, TABLE.segment, groups=TABLE.house.iloc[order])
+    with pytest.raises(ValueError, match=r"X and array 1 hold the same index"):
+        uplift_train_test_split(FEATURES, TABLE.visit, TABLE.segment, TABLE.weight.iloc[order])
+    target(score.loc[TABLE.index], fraction=0.1, y=TABLE.visit, treatment=TABLE.segment)

@@ -16,9 +16,12 @@ from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
 import upturn as up
+from upturn import metrics, plot, policy
 from upturn._columns import is_missing
 from upturn._target import decode, is_packed, plain_label, read_score, read_target, sort_labels
+from upturn.datasets import UpliftData
 from upturn.meta import ClassTransformation
+from upturn.trees import UpliftTree
 
 Y, T = [0, 1, 1, 0], ["control", "mail", "control", "mail"]
 X = np.arange(8.0).reshape(4, 2)
@@ -243,6 +246,53 @@ def test_a_packed_target_carries_its_control():
     with pytest.raises(ValueError, match="is not among the labels"):
         up.pack(Y, ["a", "b", "a", "b"], control="c")
     assert len(up.unpack(packed)) == 3
+
+
+RNG = np.random.default_rng(0)
+LETTERS = UpliftData(
+    RNG.normal(size=(400, 2)), RNG.integers(0, 2, 400), RNG.choice(["a", "b"], 400), control="b", name="letters"
+)
+SCORE = LETTERS.X[:, 0]
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        lambda *y, **control: metrics.auuc(y[0], SCORE, *y[1:], **control),
+        lambda *y, **control: metrics.evaluate(y[0], {"a": SCORE}, *y[1:], **control).to_frame().to_numpy().tolist(),
+        lambda *y, **control: metrics.compare(y[0], {"a": SCORE, "c": -SCORE}, *y[1:], **control)["model"][0],
+        lambda *y, **control: metrics.calibration_table(y[0], SCORE, *y[1:], **control)["observed"].tolist(),
+        lambda *y, **control: policy.gain_curve(y[0], SCORE, *y[1:], **control).gain.tolist(),
+        lambda *y, **control: up.check(LETTERS.X, *y, **control).to_frame().to_numpy().tolist(),
+        lambda *y, **control: up.subgroups(SCORE > 0, None, *y, **control)["effect"].tolist(),
+        lambda *y, **control: up.power(y[0], SCORE, *y[1:], **control, effect=0.1).rows,
+        lambda *y, **control: plot.uplift_curves(y[0], {"a": SCORE}, *y[1:], **control).lines[0].get_ydata().tolist(),
+        lambda *y, **control: plot.deciles(y[0], SCORE, *y[1:], **control).patches[0].get_height(),
+        lambda *y, **control: UpliftTree(random_state=0, **control).fit(LETTERS.X, *y).predict(LETTERS.X).tolist(),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_a_control_that_was_said_once_holds_everywhere(measure):
+    first, other = measure(LETTERS.pack()), measure(up.pack(LETTERS.y, LETTERS.treatment, control="a"))
+    assert str(first) == str(measure(LETTERS.y, LETTERS.treatment, control="b"))
+    assert isinstance(first, int) or str(first) != str(other)
+    with pytest.raises(ValueError, match="none of the labels looks like a control arm"):
+        measure(LETTERS.y, LETTERS.treatment)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_report_and_a_plan_take_the_control_that_was_said_once():
+    quick = {"estimator": UpliftTree(max_depth=1, random_state=0), "models": {}, "cv": 2, "n_bootstrap": 20}
+    assert up.report(LETTERS.X, LETTERS.pack(), **quick).plan.rule.labels == ["b", "a"]
+    assert policy.target(SCORE, fraction=0.5, y=LETTERS.pack()).rule.labels == ["b", "a"]
+
+
+def test_data_know_their_control():
+    assert "(control 'b')" in repr(LETTERS)
+    with pytest.raises(ValueError, match="control='c' is not among the labels"):
+        UpliftData(LETTERS.X, LETTERS.y, LETTERS.treatment, control="c")
+    weight = np.ones(400)
+    np.testing.assert_array_equal(LETTERS.pack(weight)["weight"], weight)
 
 
 def test_two_controls_are_ambiguous():

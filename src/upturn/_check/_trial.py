@@ -12,10 +12,10 @@ from upturn._arrays import Bools, Floats, Indices, Ints
 from upturn._clusters import check_clusters, read_clusters, whole_clusters
 from upturn._columns import read_outcome
 from upturn._experiment import Experiment
-from upturn._rows import check_order, take_named
+from upturn._rows import take_named
 from upturn._seeds import make_seed
 from upturn._table import read_table
-from upturn._target import Label, is_packed, packed_control, read_measured, unpack
+from upturn._target import Label, open_packed, read_measured
 from upturn.kernels.hashing import HALVES, words
 
 
@@ -48,16 +48,7 @@ class Trial:
         """Gate an experiment whose outcome may be missing; columns may be named in X."""
         X, columns, _ = take_named(X, y=y, treatment=treatment, sample_weight=sample_weight, groups=groups)
         y, treatment, sample_weight, groups = columns.values()
-        check_order(X=X, y=y)
-        if is_packed(y):
-            named = packed_control(y)
-            if named is not None and control is not None and named != control:
-                raise ValueError(f"control={control!r}, and y is packed with control={named!r}: leave one out")
-            control = named if control is None else control
-            y, packed_treatment, packed_weight = unpack(y)
-            if treatment is not None or (packed_weight is not None and sample_weight is not None):
-                raise ValueError("y is packed and holds treatment and weights: do not pass them a second time")
-            treatment, sample_weight = packed_treatment, packed_weight if sample_weight is None else sample_weight
+        y, treatment, sample_weight, control = open_packed(y, treatment, sample_weight, control)
         outcome = read_outcome(y, missing=True)
         observed = ~np.isnan(outcome)
         if not observed.any():

@@ -23,8 +23,9 @@ from upturn._report._measure import Money, Options, measure
 from upturn._report._page import make_page
 from upturn._report._people import describe
 from upturn._report._pictures import draw
+from upturn._rows import take_named
 from upturn._splitters import take_rows
-from upturn._target import Label, is_packed, read_measured, unpack
+from upturn._target import Label, open_packed, read_measured
 from upturn.policy import Targeting
 
 
@@ -137,7 +138,7 @@ def report(
     y : array of shape (n,)
         Outcome, larger is better; missing values (NaN) are counted, and left out of everything but the check. Or a packed target.
     treatment : array of shape (n,)
-        Labels of the arms; left out when y is packed.
+        Labels of the arms; left out when y is packed. y, treatment, sample_weight and groups may also be names of columns of X.
     estimator : model, optional
         The model of the page; by default a forest. One that knows a single arm is fitted once per arm, and one whose scores
         only rank people is calibrated.
@@ -215,6 +216,8 @@ def report(
     options, words = Options(float(interval), int(n_bootstrap), seed, n_jobs), Words(outcome, audience == "trial")
     money = Money(cost, value, budget, fraction)
 
+    X, columns, _ = take_named(X, y=y, treatment=treatment, sample_weight=sample_weight, groups=groups)
+    y, treatment, sample_weight, groups = columns.values()
     say("checking the experiment")
     checked = examine(X, y, treatment, sample_weight=sample_weight, control=control, groups=groups, random_state=seed)
     data, rows, money = _observed(X, y, treatment, sample_weight, control, groups, money)
@@ -243,9 +246,7 @@ def _observed(
     X: Any, y: Any, treatment: Any, sample_weight: Any, control: Label | None, groups: Any, money: Money
 ) -> tuple[Experiment, Any, Money]:
     """The rows with an outcome, behind the gates."""
-    if is_packed(y):
-        y, treatment, packed = unpack(y)
-        sample_weight = packed if sample_weight is None else sample_weight
+    y, treatment, sample_weight, control = open_packed(y, treatment, sample_weight, control)
     seen = ~np.isnan(read_outcome(y, missing=True))
     rows, n = np.flatnonzero(seen), len(seen)
 

@@ -10,10 +10,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Indices
+from upturn._clusters import check_clusters, read_clusters
 from upturn._columns import check_magnitude, warn_user
 from upturn._parameters import INTERVAL, SEED, check, one_of, whole
 from upturn._results import library_of
-from upturn._splitters import RepeatedUpliftSplit, take_rows
+from upturn._rows import take_named
+from upturn._splitters import RepeatedUpliftSplit, UpliftGroupKFold, take_rows
 from upturn._subgroups._cells import Cells, Members
 from upturn._subgroups._groups import is_model, read_groups
 from upturn._subgroups._multiple import Interaction, equality, sidak
@@ -22,6 +24,7 @@ from upturn._subgroups._scales import NEED_TWO_VALUES, SCALES, Comparison, nnt_w
 from upturn._target import Target, decode, read_target
 from upturn.metrics._estimate import SmallSampleWarning
 from upturn.metrics._multiple import holm
+from upturn.metrics._strata import warn_if_few_clusters
 
 _FEW = 10  # rows of an arm in a group, below which there is a warning
 _TITLES = {
@@ -42,6 +45,7 @@ def subgroups(
     scale: Literal["difference", "ratio", "odds_ratio", "nnt"] = "difference",
     interval: float = 0.95,
     n_bins: int = 5,
+    groups: Any = None,
     control: Any = None,
     random_state: Any = 0,
 ) -> Subgroups:
@@ -65,6 +69,9 @@ def subgroups(
     interaction test is Wald's of equal effects in all groups, on the same scale; it says whether groups *differ*, which that
     one is significant and another is not never says.
 
+    Where rows come in clusters (``groups``), the variance of a mean is that of sums over clusters, arms and groups that share clusters
+    have a covariance, and t laws go by the number of clusters; Newcombe's intervals are then those of correlated rates.
+
     .. warning::
 
        The statistics are right for groups chosen **without looking at these outcomes**: features known before the trial, or
@@ -86,8 +93,9 @@ def subgroups(
         - a model that is not fitted: a clone of it is fitted to a random half of the rows and its groups measured on the rest.
     X : table of shape (n, p), or None
         Features, needed where ``by`` is a column or a model.
-    y : array-like of shape (n,)
-        Outcome; or a packed target, and then no treatment.
+    y : array-like of shape (n,), or str
+        Outcome; or a packed target, and then no treatment. Outcome, treatment, weight and ``groups`` may also be names of columns
+        of X, which are no features then.
     treatment : array-like of shape (n,), optional
         Arm labels.
     sample_weight : array-like of shape (n,), optional
@@ -98,6 +106,9 @@ def subgroups(
         Confidence level.
     n_bins : int
         Groups of a score, or of a column of many numbers.
+    groups : array-like of shape (n,), optional
+        The cluster of every row, such as a centre or a household, as in :func:`upturn.metrics.auuc`: not what is compared, which
+        is ``by``, but what makes rows alike. A model that is fitted here is fitted to whole clusters.
     control : label, optional
         Which label is control, when its name does not tell.
     random_state : int, RandomState, Generator or None
@@ -133,14 +144,23 @@ def subgroups(
     check("interval", interval, INTERVAL)
     check("n_bins", n_bins, whole(least=2))
     check("random_state", random_state, SEED)
+    library = library_of(X, y, treatment)
+    if X is not None or any(isinstance(column, str) for column in (y, treatment, sample_weight, groups)):
+        named = {"y": y, "treatment": treatment, "sample_weight": sample_weight, "groups": groups}
+        X, columns, _ = take_named(X, features=False, **named)
+        y, treatment, sample_weight, groups = columns.values()
     target = read_target(y, treatment, sample_weight, control=control)
     check_magnitude(target.y, "y")
-    library, rows, model, notes = library_of(X, y, treatment), None, None, []
+    clusters = None if groups is None else read_clusters(groups)
+    if clusters is not None:
+        check_clusters(clusters, len(target))
+    rows, model, notes = None, None, []
     if is_model(by):
         model = by
         if not _is_fitted(by):
-            model, rows = _fit_half(by, X, target, random_state)
+            model, rows = _fit_half(by, X, target, clusters, random_state)
             X, target = take_rows(X, rows), target.take(rows)
+            clusters = None if clusters is None else np.unique(clusters[rows], return_inverse=True)[1]
             notes.append(
                 f"The model was fitted to one half of the rows; these are the {len(rows):,} rows of the other."
             )
@@ -150,7 +170,11 @@ def subgroups(
                 "p-values and intervals mean nothing."
             )
     members = read_groups(model if model is not None else by, X, len(target), int(n_bins))
-    return _tabulate(members, target, scale, float(interval), notes, library, rows, model)
+    cells, whole_cells = Cells.of(members, target, clusters), Cells.whole(target, clusters)
+    if clusters is not None:
+        notes.append(f"Errors are those of {int(clusters.max()) + 1:,} clusters.")
+        warn_if_few_clusters(int(clusters.max()) + 1)
+    return _tabulate(members, target, cells, whole_cells, scale, float(interval), notes, library, rows, model)
 
 
 def _is_fitted(model: Any) -> bool:
@@ -161,13 +185,16 @@ def _is_fitted(model: Any) -> bool:
     return True
 
 
-def _fit_half(model: Any, X: Any, target: Target, random_state: Any) -> tuple[Any, Indices]:
-    """A clone fitted to half of the rows, and the numbers of the others."""
+def _fit_half(model: Any, X: Any, target: Target, clusters: Indices | None, random_state: Any) -> tuple[Any, Indices]:
+    """A clone fitted to half of the rows, or of the clusters, and the numbers of the others."""
     if X is None:
         raise ValueError("X is None: a model needs the features to be fitted to")
     labels = decode(target.labels, target.arm)
-    split = RepeatedUpliftSplit(1, test_size=0.5, random_state=random_state)
-    train, test = next(split.split(X, target.y, labels))
+    if clusters is None:
+        split = RepeatedUpliftSplit(1, test_size=0.5, random_state=random_state)
+        train, test = next(split.split(X, target.y, labels))
+    else:
+        train, test = next(UpliftGroupKFold(2, random_state=random_state).split(X, target.y, labels, clusters))
     part, fitted = target.take(train), clone(model)
     if getattr(fitted, "control", 0) is None:
         fitted.set_params(control=target.control)
@@ -178,6 +205,8 @@ def _fit_half(model: Any, X: Any, target: Target, random_state: Any) -> tuple[An
 def _tabulate(
     members: Members,
     target: Target,
+    cells: Cells,
+    whole_cells: Cells,
     scale: str,
     interval: float,
     notes: list[str],
@@ -195,7 +224,6 @@ def _tabulate(
             "scale='ratio' compares means by their ratio, and y holds negative values: use scale='difference'"
         )
     g, arms = len(members.names), list(range(1, target.n_arms + 1))
-    cells, whole_cells = Cells.of(members, target), Cells.whole(target)
     groups = [Comparison.of(cells, k, scale, binary) for k in arms]
     overall = [Comparison.of(whole_cells, k, scale, binary) for k in arms]
     p = np.column_stack([c.p_value() for c in groups])
@@ -271,11 +299,12 @@ def _say(interaction: list[Interaction], n: int, level: float, interval: float) 
 
 def _caveats(members: Members, cells: Cells, groups: list[Comparison], scale: str, target: Target) -> list[str]:
     """What to know of single groups: too few rows (a warning as well), corrected ones, those that overlap."""
-    lines, few = [], cells.rows.min(axis=1) < _FEW
+    units = "rows" if cells.clusters is None else "clusters"
+    lines, few = [], (cells.rows if cells.clusters is None else cells.clusters).min(axis=1) < _FEW
     if few.any():
         names = [members.names[i] for i in np.flatnonzero(few)]
         listed = ", ".join(repr(name) for name in names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        said = f"fewer than {_FEW} rows of an arm in {listed}: what is printed there says little"
+        said = f"fewer than {_FEW} {units} of an arm in {listed}: what is printed there says little"
         warn_user(f"{said}; join small groups", SmallSampleWarning)
         lines.append(f"There are {said}.")
     corrected = sorted({members.names[i] for c in groups for i in np.flatnonzero(c.corrected)})

@@ -49,7 +49,7 @@ def equality(comparisons: list[Comparison], cells: Cells, arms: list[int], name:
     g, k = len(good), len(arms)
     if g < 2:
         return Interaction(name, float("nan"), 0, float("nan"))
-    if k == 1 and cells.covariance is None:  # Cochran's Q is the same, without a matrix
+    if k == 1 and cells.independent:  # Cochran's Q is the same, without a matrix
         effect, weight = chosen[0].value[good], 1.0 / chosen[0].se[good] ** 2
         statistic = float(weight @ (effect - np.average(effect, weights=weight)) ** 2)
         return Interaction(name, statistic, g - 1, float(stats.chi2.sf(statistic, g - 1)))
@@ -57,9 +57,12 @@ def equality(comparisons: list[Comparison], cells: Cells, arms: list[int], name:
     sigma = np.zeros((k * g, k * g))
     for i, first in enumerate(chosen):
         for j, second in enumerate(chosen):
-            block = _between(first, second, cells, 0, good)
-            if i == j:
-                block = block + _between(first, second, cells, arms[i], good)
+            block = _between(first, second, cells, 0, 0, good)
+            if i == j or cells.across is not None:
+                block = block + _between(first, second, cells, arms[i], arms[j], good)
+            if cells.across is not None:
+                block = block + _between(first, second, cells, 0, arms[j], good)
+                block = block + _between(first, second, cells, arms[i], 0, good)
             sigma[i * g : (i + 1) * g, j * g : (j + 1) * g] = block
     contrast = np.kron(np.eye(k), np.hstack([-np.ones((g - 1, 1)), np.eye(g - 1)]))
     gap, spread = contrast @ value, contrast @ sigma @ contrast.T
@@ -70,16 +73,22 @@ def equality(comparisons: list[Comparison], cells: Cells, arms: list[int], name:
     return Interaction(name, statistic, freedom, float(stats.chi2.sf(statistic, freedom)))
 
 
-def _between(first: Comparison, second: Comparison, cells: Cells, arm: int, good: np.ndarray) -> Floats:
-    """What one arm's means contribute to the covariance of two arms' effects, between groups."""
-    side = 0 if arm == 0 else 1
-    variance = np.diag(first.variance[good, side])
-    if cells.covariance is not None:
-        shared = cells.covariance[arm][np.ix_(good, good)]
+def _between(first: Comparison, second: Comparison, cells: Cells, arm: int, other: int, good: np.ndarray) -> Floats:
+    """What the means of an arm contribute, with those of another, to the covariance of two arms' effects, between groups."""
+    side, beside = int(arm > 0), int(other > 0)
+    mine, theirs = first.variance[good, side], second.variance[good, beside]
+    variance = np.diag(mine) if arm == other else np.zeros((len(good), len(good)))
+    raw = cells.between(arm, other)
+    if raw is not None:
+        shared = raw[np.ix_(good, good)]
         with np.errstate(
             invalid="ignore", divide="ignore"
         ):  # the corrections of single variances, for small groups, in pairs
-            correction = np.sqrt(np.diag(variance) / np.diag(shared))
-            variance = np.where(np.eye(len(good)) > 0, variance, shared * np.outer(correction, correction))
+            left, right = (
+                np.sqrt(corrected / np.diag(np.asarray(cells.between(a, a)))[good])
+                for a, corrected in ((arm, mine), (other, theirs))
+            )
+            pairs = shared * np.outer(left, right)
+            variance = np.where(np.eye(len(good)) > 0, variance, pairs) if arm == other else pairs
         variance = np.where(np.isfinite(variance), variance, 0.0)
-    return np.asarray(first.slope[good, side][:, None] * variance * second.slope[good, side][None, :])
+    return np.asarray(first.slope[good, side][:, None] * variance * second.slope[good, beside][None, :])

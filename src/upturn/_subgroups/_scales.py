@@ -42,6 +42,10 @@ class Comparison:
         Of these means.
     corrected : array of shape (G,)
         Where half a row was added to every outcome because one of them never happened.
+    shared : array of shape (G,)
+        Correlation of the two means: 0, unless arms share clusters.
+    clustered : bool
+        Whether rows come in clusters; ``worth`` is then the number of clusters.
     """
 
     value: Floats
@@ -53,13 +57,20 @@ class Comparison:
     worth: Floats
     scale: str
     binary: bool
+    shared: Floats
+    clustered: bool
+    counted: Floats
 
     @classmethod
     def of(cls, cells: Cells, arm: int, scale: str, binary: bool) -> Comparison:
         """Compare an arm with control."""
         pick = [0, arm]
         mean, variance, worth = cells.mean[:, pick], cells.variance[:, pick], cells.worth[:, pick]
-        known = worth > 0
+        known, counted, clustered = worth > 0, worth, cells.clusters is not None
+        shared = _correlation(cells, arm)
+        if clustered and binary:  # outcomes that are not get it below
+            with np.errstate(invalid="ignore", divide="ignore"):
+                variance = np.where(worth > 1.5, variance * worth / (worth - 1.0), np.nan)
         if binary:
             # How many rows a rate is worth: as many as give it this variance. Where it is 0 or 1, the weights tell.
             with np.errstate(invalid="ignore", divide="ignore"):
@@ -88,9 +99,13 @@ class Comparison:
             else:
                 value, slope = m1 - m0, np.broadcast_to(sign, used.shape)
                 value = mean[:, 1] - mean[:, 0]  # a rate of 0 is shown as that
-            se = np.sqrt((slope**2 * variance).sum(axis=1))
+            parts = slope * np.sqrt(variance)
+            se = np.sqrt((slope**2 * variance).sum(axis=1) + 2.0 * shared * parts[:, 0] * parts[:, 1])
         corrected = np.asarray(edge.any(axis=1) & (scale in ("ratio", "odds_ratio")))
-        return cls(value, np.where(np.isnan(value), np.nan, se), slope, variance, corrected, mean, worth, scale, binary)
+        se = np.where(np.isnan(value), np.nan, se)
+        return cls(
+            value, se, slope, variance, corrected, mean, worth, scale, binary, shared, clustered, counted
+        )  # fmt: skip
 
     @property
     def _newcombe(self) -> bool:
@@ -99,25 +114,27 @@ class Comparison:
     @property
     def _freedom(self) -> Floats:
         """Welch's degrees of freedom; without limit where the normal law is used."""
-        if self.binary or self.scale != "difference":
+        if not self.clustered and (self.binary or self.scale != "difference"):
             return np.full(len(self.value), np.inf)
         parts = self.slope**2 * self.variance
         with np.errstate(invalid="ignore", divide="ignore"):
-            freedom = parts.sum(axis=1) ** 2 / (parts**2 / (self.worth - 1.0)).sum(axis=1)
+            freedom = parts.sum(axis=1) ** 2 / (parts**2 / (self.counted - 1.0)).sum(axis=1)
         return np.where(np.isfinite(freedom), freedom, np.inf)
 
     def bounds(self, interval: float) -> tuple[Floats, Floats]:
         """Ends of an interval of some confidence level, on the nearly normal scale."""
         if self._newcombe:
-            return self._newcombe_bounds(np.full(len(self.value), float(ndtri(0.5 + interval / 2))))
+            z = np.full(len(self.value), float(ndtri(0.5 + interval / 2)))
+            return self._newcombe_bounds(stats.t.ppf(0.5 + interval / 2, self._freedom) if self.clustered else z)
         half = stats.t.ppf(0.5 + interval / 2, self._freedom) * self.se
         return self.value - half, self.value + half
 
     def _newcombe_bounds(self, z: Floats) -> tuple[Floats, Floats]:
         low, high = wilson(self.mean, self.worth, z[:, None])
-        p, value = self.mean, self.value
-        down = np.sqrt((p[:, 1] - low[:, 1]) ** 2 + (high[:, 0] - p[:, 0]) ** 2)
-        up = np.sqrt((high[:, 1] - p[:, 1]) ** 2 + (p[:, 0] - low[:, 0]) ** 2)
+        p, value, twice = self.mean, self.value, 2.0 * self.shared
+        below, above = p - low, high - p  # of control and of the arm
+        down = np.sqrt(below[:, 1] ** 2 + above[:, 0] ** 2 - twice * below[:, 1] * above[:, 0])
+        up = np.sqrt(above[:, 1] ** 2 + below[:, 0] ** 2 - twice * above[:, 1] * below[:, 0])
         return value - down, value + up
 
     def p_value(self) -> Floats:
@@ -134,7 +151,8 @@ class Comparison:
             low, high = self._newcombe_bounds(middle)
             inside = (low <= 0) & (high >= 0)
             most, least = np.where(inside, middle, most), np.where(inside, least, middle)
-        p = np.where(self.value == 0, 1.0, 2 * ndtr(-most))
+        p = 2 * (stats.t.sf(most, self._freedom) if self.clustered else ndtr(-most))
+        p = np.where(self.value == 0, 1.0, p)
         return np.where(np.isnan(self.value), np.nan, p)
 
     def shown(self, values: Floats) -> Floats:
@@ -158,6 +176,16 @@ class Comparison:
         with np.errstate(divide="ignore"):
             worst, best = np.where(low == 0, -np.inf, 1.0 / low), np.where(high == 0, np.inf, 1.0 / high)
         return np.where(through, worst, best), np.where(through, best, worst)
+
+
+def _correlation(cells: Cells, arm: int) -> Floats:
+    """Of the means of control and an arm, group by group."""
+    shared = cells.between(0, arm)
+    if shared is None:
+        return np.zeros(len(cells.mean))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = np.diag(shared) / np.sqrt(cells.variance[:, 0] * cells.variance[:, arm])
+    return np.where(np.isfinite(found), np.clip(found, -1.0, 1.0), 0.0)
 
 
 def wilson(mean: Floats, rows: Floats, z: Floats) -> tuple[Floats, Floats]:

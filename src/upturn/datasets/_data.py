@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Floats
+from upturn._target import Label, pack
 
 __all__ = ["UpliftData"]
 
@@ -37,6 +38,8 @@ class UpliftData:
         What else is known: simulators add ``response``, the true expected outcomes of shape (n, 1 + K), control first;
         some add ``propensity``, ``group``, ``cost``; loaders of split data sets add ``removed``, those of survival data
         ``time`` and ``event``.
+    control : label, optional
+        Which label is control, when its name does not tell: ``data.pack()`` carries it wherever it goes.
 
     Examples
     --------
@@ -44,6 +47,14 @@ class UpliftData:
     >>> data = simulate_pattern("scissors", n=1000, random_state=0)
     >>> data.X.shape, data.effect.shape
     ((1000, 1), (1000,))
+
+    Said once, the control arm is known to models, metrics and pictures:
+
+    >>> import numpy as np
+    >>> from upturn import metrics
+    >>> data = UpliftData(np.arange(4.0)[:, None], np.array([0, 1, 1, 0]), np.array(["A", "B"] * 2), control="B")
+    >>> metrics.auuc(data.pack(), data.X[:, 0])
+    0.25
     """
 
     X: Any
@@ -53,6 +64,7 @@ class UpliftData:
     name: str = ""
     description: str = ""
     details: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    control: Label | None = None
 
     def __post_init__(self) -> None:
         n = len(self.y)
@@ -63,15 +75,22 @@ class UpliftData:
         if wrong:
             raise ValueError(f"y has {n} rows, but {wrong} differ: all parts of an experiment need the same rows.")
         object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
+        if self.control is not None:
+            self.pack()  # for its complaints
 
     def __len__(self) -> int:
         return len(self.y)
 
+    def pack(self, sample_weight: Any = None) -> NDArray[np.void]:
+        """Outcome, treatment and control as one target, as :func:`upturn.pack` makes it: everything that takes ``y`` takes it."""
+        return pack(self.y, self.treatment, sample_weight, control=self.control)
+
     def __repr__(self) -> str:
         labels, counts = np.unique(self.treatment, return_counts=True)
         arms = ", ".join(f"{label}: {count:,}" for label, count in zip(labels.tolist(), counts.tolist(), strict=True))
+        known = "" if self.control is None else f" (control {self.control!r})"
         truth = "" if self.effect is None else "; the true effect is known"
         return (
-            f"<UpliftData {self.name!r}: {len(self):,} rows, {self.X.shape[1]} features; arms {arms}; "
+            f"<UpliftData {self.name!r}: {len(self):,} rows, {self.X.shape[1]} features; arms {arms}{known}; "
             f"mean outcome {np.mean(self.y):.4g}{truth}>"
         )

@@ -17,6 +17,7 @@ from upturn._columns import (
     read_weight,
     to_numpy,
 )
+from upturn._rows import check_order
 from upturn._target import Target, is_packed, read_labels, read_score, scale_weight
 
 
@@ -26,6 +27,7 @@ def read_group(y: Any, score: Any, sample_weight: Any) -> tuple[Floats, Floats, 
         raise ValueError(
             "y is a packed target and this judges one group: pass the outcomes of the rows of one arm, as y[treatment == arm]"
         )
+    check_order(y=y, score=score, sample_weight=sample_weight)
     values = read_outcome(y)
     weight = None if sample_weight is None else read_weight(sample_weight)
     if weight is not None:

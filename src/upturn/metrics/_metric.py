@@ -11,6 +11,7 @@ import numpy as np
 
 from upturn._arrays import Floats
 from upturn._parameters import Rule, check
+from upturn._rows import check_order
 from upturn._target import Target, read_measured
 from upturn.metrics._adjusted import Reading
 from upturn.metrics._conventions import LIBRARIES, check_convention, check_target
@@ -209,6 +210,7 @@ class PolicyMetric:
         replicates: Replicates | None = None,
     ) -> float:
         """The number, with its interval where there are replicates."""
+        check_order(y=y, recommended=recommended, treatment=treatment)
         target = read_measured(y, treatment, sample_weight, control=control)
         values = self.values(target, recommended, **options)
         mean = float(np.average(values, weights=target.weight))

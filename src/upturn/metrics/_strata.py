@@ -152,12 +152,7 @@ class Strata:
 
     def warn_if_few(self) -> None:
         """Say so when a stratum has too few rows, its weight lies on too few, or there are too few clusters, for the spread of its replicates to mean much."""
-        if self.clusters is not None and self.clusters.sum() < FEW_CLUSTERS:
-            warn_user(
-                f"groups holds {self.clusters.sum()} clusters: an interval from fewer than {FEW_CLUSTERS} clusters is too narrow, "
-                "however many rows they have",
-                SmallSampleWarning,
-            )
+        if self.clusters is not None and warn_if_few_clusters(int(self.clusters.sum())):
             return
         few = []
         for a, (name, rows) in enumerate(zip(self.names, self.rows.tolist(), strict=True)):
@@ -182,3 +177,13 @@ def _check_counts(counts: Ints, names: Sequence[str]) -> None:
             f"{where} is one cluster by groups: nothing tells how much clusters differ, so there is no interval; leave interval out, or "
             "groups if its rows are independent"
         )
+
+
+def warn_if_few_clusters(count: int) -> bool:
+    """Say so when there are too few clusters for intervals to mean much, whatever the number of rows."""
+    if count < FEW_CLUSTERS:
+        warn_user(
+            f"groups holds {count} clusters: an interval from fewer than {FEW_CLUSTERS} clusters is too narrow, however many rows they have",
+            SmallSampleWarning,
+        )
+    return count < FEW_CLUSTERS

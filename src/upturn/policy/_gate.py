@@ -22,6 +22,7 @@ from upturn._arrays import Floats
 from upturn._columns import as_floats, check_finite, check_magnitude, to_numpy
 from upturn._experiment import Experiment
 from upturn._parameters import LABEL, NONE, check, number
+from upturn._rows import check_order, take_named
 from upturn._table import read_table
 from upturn._target import Label, Target, read_measured
 
@@ -73,6 +74,8 @@ def read_plan(
     arms: Sequence[Label] | None = None,
 ) -> tuple[People, Target | None]:
     """People to plan for, and an experiment on the same people; None where there is none."""
+    people = {"score": score, "cost": cost, "value": value}
+    check_order(**people, y=y, treatment=treatment, sample_weight=sample_weight)
     uplift = _read_uplift(score)
     experiment = _read_experiment(y, treatment, sample_weight, control, uplift)
     if experiment is None:
@@ -86,6 +89,7 @@ def read_plan(
 
 def read_others(score: Any, cost: Any, value: Any, labels: list[Label]) -> People:
     """Other people, for a plan with these labels."""
+    check_order(score=score, cost=cost, value=value)
     uplift = _read_uplift(score)
     if uplift.shape[1] != len(labels) - 1:
         raise ValueError(f"score has {uplift.shape[1]} column(s) and the plan {len(labels) - 1} arm(s) {labels[1:]!r}")
@@ -107,9 +111,10 @@ def read_limit(fraction: Any, budget: Any, n: int, by_person: bool) -> float | N
 
 
 def read_study(X: Any, treatment: Any, sample_weight: Any, control: Label | None) -> Experiment:
-    """Who was in which arm, and what is known of them; the outcome is 0 everywhere."""
+    """Who was in which arm, and what is known of them; the outcome is 0 everywhere. Columns may be named in X."""
+    X, columns, _ = take_named(X, treatment=treatment, sample_weight=sample_weight)
     matrix, schema = read_table(X)
-    return Experiment(matrix, schema, read_measured(np.zeros(len(matrix)), treatment, sample_weight, control=control))
+    return Experiment(matrix, schema, read_measured(np.zeros(len(matrix)), **columns, control=control))
 
 
 def read_response(response: Any) -> Floats:

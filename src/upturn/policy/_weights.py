@@ -99,8 +99,8 @@ def overlap(
     ----------
     X : table of shape (n, p)
         What the assignment may have depended on.
-    treatment : array of shape (n,)
-        Arm labels.
+    treatment : array of shape (n,), or str
+        Arm labels. They, and ``sample_weight``, may be names of columns of X.
     propensity : "auto", "shares", "logistic", "boosting", classifier, number(s) or column name(s)
         As in :class:`upturn.meta.DRLearner`: by default the arms' shares, unless a model tells the arms apart on rows it has
         not seen, or a test of balance does.
