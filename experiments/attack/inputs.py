@@ -127,11 +127,13 @@ def group_of(name: str) -> str:
     called = name.split(" | ")[0]
     if called.split(".")[0] in ("metrics", "policy", "svm", "model_selection", "plot", "datasets"):
         return called.split(".")[0]
+    if called.split(" ")[0] == "report":
+        return "report"
     if called.endswith("()"):
         return "parameters of estimators"
     if called.endswith(".fit"):
         return "fit"
-    return "methods of fitted models" if "." in called else "check, pack, load"
+    return "methods of fitted models" if "." in called else "check, pack, load, save"
 
 
 def table(found) -> str:

@@ -6,6 +6,9 @@ is equally likely. Ranks and exact tails keep them honest with heavy tails, rare
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import lru_cache
+
 import numpy as np
 from scipy import stats
 from scipy.special import ndtr
@@ -15,14 +18,15 @@ from upturn._experiment import Experiment
 from upturn._table import few_levels
 
 _ENOUGH = 50.0  # expected rows in every cell from which the normal tail is close enough
+_BLOCK = 1 << 17  # numbers of the table that are turned at a time
 _FEW = 25  # a numeric column with fewer values besides its commonest one is judged as "is it the commonest?"
 
 
 def balance_pvalue(data: Experiment) -> float:
     """The joint test: P(a column in which the arms differ as much | arms at random), corrected for all comparisons."""
     pvalues = []
-    for j, levels in enumerate(data.schema.levels):
-        column, n_levels = few_levels(data.X[:, j], levels)
+    for raw, levels in zip(each_column(data.X), data.schema.levels, strict=True):
+        column, n_levels = few_levels(raw, levels)
         found: list[float] = []
         for code in range(1, data.n_arms + 1):
             rows = data.target.pair(code)
@@ -30,6 +34,13 @@ def balance_pvalue(data: Experiment) -> float:
             found += column_pvalues(column[known], n_levels, data.arm[known] == code)
         pvalues.append(min(1.0, min(found) * len(found)))
     return min(1.0, min(pvalues) * len(pvalues))
+
+
+def each_column(X: Floats) -> Iterator[Floats]:
+    """The columns of a matrix one after the other, each in one piece: of a wide table, every number lies in another line of the cache."""
+    step = max(1, _BLOCK // max(len(X), 1))
+    for start in range(0, X.shape[1], step):
+        yield from np.ascontiguousarray(X[:, start : start + step].T)
 
 
 def column_pvalues(values: Floats, n_levels: int | None, treated: Bools) -> list[float]:
@@ -48,6 +59,7 @@ def flag_pvalue(flag: Bools, treated: Bools) -> float:
     return count_pvalue(len(flag), int(flag.sum()), int(treated.sum()), int((flag & treated).sum()))
 
 
+@lru_cache(1 << 16)
 def count_pvalue(n: int, ones: int, n1: int, seen: int) -> float:
     """The same from counts: of n rows ``ones`` say yes, n1 are treated, and ``seen`` are both."""
     if ones in (0, n) or n1 in (0, n):
@@ -67,14 +79,20 @@ def rank_pvalue(values: Floats, treated: Bools) -> float:
     n, n1 = len(values), int(treated.sum())
     if n1 in (0, n):
         return 1.0
-    levels, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-    if len(levels) == 1:
+    order = np.argsort(values)
+    ascending = values[order]
+    first = np.flatnonzero(ascending[1:] != ascending[:-1]) + 1  # where a run of equal values begins, but for the first
+    if not len(first):
         return 1.0
+    edges = np.concatenate(([0], first, [n]))
+    counts = edges[1:] - edges[:-1]
     common = int(counts.argmax())
-    if len(levels) == 2 or n - counts[common] < _FEW:
-        return flag_pvalue(codes == common, treated)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[codes]
-    centred = ranks - (n + 1) / 2
+    if len(counts) == 2 or n - counts[common] < _FEW:
+        return flag_pvalue(values == ascending[edges[common]], treated)
+    centred = np.empty(n)
+    centred[order] = np.repeat(
+        (edges[:-1] + edges[1:] - n) / 2, counts
+    )  # mean rank (first + last + 1) / 2, less (n + 1) / 2
     variance = n1 * (n - n1) / (float(n) * (n - 1)) * float(centred @ centred)
     return two_sided(float(centred[treated].sum()) / np.sqrt(variance))
 

@@ -73,10 +73,10 @@ class Schema:
             and isinstance(levels, list)
             and isinstance(taken, list)
             and isinstance(gaps, list)
-            and all(isinstance(name, str) and name not in names for name in taken)
-            and all(isinstance(name, str) and name in names for name in gaps)
+            and all(isinstance(name, str) for name in (*names, *taken, *gaps))
+            and set(names).isdisjoint(taken)
+            and set(names).issuperset(gaps)
             and len(names) == len(levels) > 0
-            and all(isinstance(name, str) for name in names)
             and all(level is None or isinstance(level, list) for level in levels)
             and all(
                 isinstance(label, bool | int | float | str) and label == label

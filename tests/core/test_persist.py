@@ -426,3 +426,12 @@ def test_a_base_that_is_no_classifier(estimator):
         TypeError, match="has neither predict_proba nor decision_function: expected a classifier such as"
     ):
         ClassTransformation(estimator).fit(NUMBERS, Y, SIDE)
+
+
+@pytest.mark.parametrize("thing", [None, 1, "text", [1.0], {"a": 1}, np.zeros(3), int], ids=repr)
+def test_what_is_no_model_is_not_saved(thing, tmp_path):
+    from upturn.persist import save
+
+    with pytest.raises(TypeError, match="cannot be saved: expected a fitted model of upturn"):
+        save(thing, tmp_path / "thing.upturn")
+    assert not list(tmp_path.iterdir())

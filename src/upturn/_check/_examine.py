@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Bools, Floats, Indices, Ints
-from upturn._balance import column_pvalues, flag_pvalue
+from upturn._balance import column_pvalues, each_column, flag_pvalue
 from upturn._check import _statistics as statistics
 from upturn._check._clustered import cluster_pvalue, cluster_pvalues
 from upturn._check._models import heterogeneity, tell_apart
@@ -263,27 +263,31 @@ def _arm_sizes(trial: Trial, expected: Mapping[Label, float] | Sequence[float] |
 
 
 def _feature_rows(trial: Trial) -> list[FeatureRow]:
-    data, weights, pairs, rows = trial.data, trial.weights, trial.pairs, []
-    for j, name in enumerate(data.schema.names):
-        column, n_levels = few_levels(data.X[:, j], data.schema.levels[j])
+    data, pairs, rows = trial.data, trial.pairs, []
+    weighed = [trial.weights[members] for _, members, _ in pairs]
+    for name, levels, raw in zip(data.schema.names, data.schema.levels, each_column(data.X), strict=True):
+        column, n_levels = few_levels(raw, levels)
         gone = np.isnan(column)
+        gaps = bool(gone.any())
         difference, pvalue, comparisons, gone_pvalue = 0.0, 1.0, 0, 1.0
-        for _, members, treated in pairs:
-            known = members[~gone[members]]
-            arm = treated[~gone[members]]
-            if gone.any():
+        for (_, members, treated), weight in zip(pairs, weighed, strict=True):
+            known, arm = members, treated
+            if gaps:
+                seen = ~gone[members]
+                known, arm, weight = members[seen], treated[seen], weight[seen]
                 gone_pvalue = min(gone_pvalue, _flag_pvalue(trial, gone, members, treated))
+            values = column[known]
             if trial.whole and trial.clusters is not None:
-                pvalues = cluster_pvalues(column[known], n_levels, arm, trial.clusters[known])
+                pvalues = cluster_pvalues(values, n_levels, arm, trial.clusters[known])
             else:
-                pvalues = column_pvalues(column[known], n_levels, arm)
+                pvalues = column_pvalues(values, n_levels, arm)
             comparisons += len(pvalues)
             pvalue = min([pvalue, *pvalues])
             if n_levels is None:
-                sizes = [statistics.standardised_difference(column[known], arm, weights[known])] if len(known) else []
+                sizes = [statistics.standardised_difference(values, arm, weight)] if len(values) else []
             else:
-                codes = column[known].astype(np.int64)
-                sizes = statistics.level_differences(codes, n_levels, arm, weights[known])[1 if n_levels == 2 else 0 :]
+                codes = values.astype(np.int64)
+                sizes = statistics.level_differences(codes, n_levels, arm, weight)[1 if n_levels == 2 else 0 :]
             difference = max([difference, *sizes], key=abs)
         rows.append(
             FeatureRow(

@@ -6,18 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from upturn._arrays import Bools, Floats
+from upturn._arrays import Bools, Floats, Indices
 from upturn._check import _statistics as statistics
 from upturn._check._clustered import by_cluster
 from upturn._check._report import Finding, p_text
 from upturn._check._trial import Pair, Trial
-from upturn._encode import LinearEncoder
+from upturn._encode import BLOCK, LinearEncoder
 from upturn._nuisance._levels import code_levels, number_levels
 from upturn._target import Label
 
 MOST_ROWS = 100_000  # of an arm and control that the models see
 LEAST_ROWS = 50  # in every arm; with fewer no model is fitted
 LEAST_CLUSTERS = 20  # in every arm, where clusters were assigned
+MOST_COLUMNS = 1_000  # that the classifier sees, those in which the arms of its half differ most
 _CLASSIFIER, _HETEROGENEITY = 0, 1  # what rows are drawn for
 _POWER = 2.8016  # z(.975) + z(.8): a two-sided test at 5% finds a true value of 2.8 standard errors with 80% power
 
@@ -69,7 +70,7 @@ def _area(trial: Trial, pair: Pair, fit: Bools) -> tuple[float, float]:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     (_, rows, treated), data = pair, trial.data
-    known = np.flatnonzero(~np.isnan(data.X[rows[fit]]).all(axis=0))  # the model cannot take a column without values
+    known = _telling(data.X, rows[fit], treated[fit])
     if not len(known):
         return 0.5, 1.0
     features, categorical = data.X[np.ix_(rows, known)], np.array([data.schema.levels[j] is not None for j in known])
@@ -90,6 +91,46 @@ def _area(trial: Trial, pair: Pair, fit: Bools) -> tuple[float, float]:
     return statistics.auc_test(score, treated[~fit])
 
 
+def _telling(X: Floats, rows: Indices, treated: Bools) -> Indices:
+    """The columns that a model of who is treated is made with: those that have a value in these rows.
+
+    A model costs its histograms for every column, so of more than ``MOST_COLUMNS`` those are kept in which the groups differ most, by
+    mean or by how often they are missing, in standard errors. Only the rows of the fit are looked at, so what the model says of the
+    others stays a fair test.
+    """
+    p = X.shape[1]
+    step = p if p <= MOST_COLUMNS else max(1, BLOCK // len(rows))
+    seen, apart = np.empty(p, dtype=bool), np.zeros(p)
+    for start in range(0, p, step):
+        columns = slice(start, start + step)
+        block = X[rows, columns]
+        gone = np.isnan(block)
+        seen[columns] = ~gone.all(axis=0)
+        if p > MOST_COLUMNS:
+            apart[columns] = np.maximum(
+                _in_errors(block, ~gone, treated), _in_errors(gone, np.ones_like(gone), treated)
+            )
+    known = np.flatnonzero(seen)
+    if len(known) <= MOST_COLUMNS:
+        return known
+    return np.sort(known[np.argsort(-apart[known], kind="stable")[:MOST_COLUMNS]])
+
+
+def _in_errors(values: Floats | Bools, known: Bools, treated: Bools) -> Floats:
+    """How far the means of two groups are apart in every column, in standard errors; infinite where only that differs."""
+    size = np.abs(values).max(axis=0, where=known, initial=0.0)
+    units = np.where(known, values, 0.0) / np.where(size > 0, size, 1.0)
+    means, errors = [], []
+    for group in (treated, ~treated):
+        n = np.maximum(known[group].sum(axis=0), 1)
+        mean = units[group].sum(axis=0) / n
+        means.append(mean)
+        errors.append((np.where(known[group], units[group] - mean, 0.0) ** 2).sum(axis=0) / n**2)
+    square = errors[0] + errors[1]
+    gap = np.abs(means[0] - means[1])
+    return np.where(square > 0, gap / np.sqrt(np.where(square > 0, square, 1.0)), np.where(gap > 0, np.inf, 0.0))
+
+
 def heterogeneity(trial: Trial, sound: bool) -> Finding:
     """Fit two ridge regressions on one half and test their difference on the other, both ways, arm by arm."""
     data, parts = trial.data, []
@@ -103,7 +144,8 @@ def heterogeneity(trial: Trial, sound: bool) -> Finding:
         if min(treated.sum(), (~treated).sum()) < LEAST_ROWS:
             parts.append((1.0, effect, len(whole.rows)))
             continue
-        X, y, half = data.X[pair.rows], data.y[pair.rows], trial.half(pair, _HETEROGENEITY)
+        X = data.X if len(pair.rows) == len(data) else data.X[pair.rows]  # a wide table is not copied
+        y, half = data.y[pair.rows], trial.half(pair, _HETEROGENEITY)
         Z = LinearEncoder.fit(X, data.schema).transform(X)
         pvalues = []
         for fit in (half, ~half):
@@ -154,11 +196,17 @@ def heterogeneity(trial: Trial, sound: bool) -> Finding:
 
 
 def _ridge(Z: Floats, y: Floats) -> tuple[float, Floats]:
-    """Return intercept and slopes of a ridge regression with a penalty of one row in ten, at least one."""
-    mean, centre = float(y.mean()), Z.mean(axis=0)
+    """Return intercept and slopes of a ridge regression with a penalty of one row in ten, at least one.
+
+    With more columns than rows from (A A' + λ I) a = y - mean and slopes A' a, which is the same thing and as large as the rows.
+    """
+    mean, centre, penalty = float(y.mean()), Z.mean(axis=0), max(1.0, 0.1 * len(Z))
     A = Z - centre
-    gram = A.T @ A + max(1.0, 0.1 * len(Z)) * np.eye(Z.shape[1])
-    slopes: Floats = np.linalg.solve(gram, A.T @ (y - mean))
+    slopes: Floats
+    if len(A) < A.shape[1]:
+        slopes = A.T @ np.linalg.solve(A @ A.T + penalty * np.eye(len(A)), y - mean)
+    else:
+        slopes = np.linalg.solve(A.T @ A + penalty * np.eye(A.shape[1]), A.T @ (y - mean))
     return mean - float(centre @ slopes), slopes
 
 

@@ -30,12 +30,13 @@ def standardised_difference(values: Floats, treated: Bools, weight: Floats) -> f
         values = values / power_of_two(largest)
     means, variances = [], []
     for group in (~treated, treated):
-        w = weight[group]
-        if w.sum() <= 0:
+        w, v = weight[group], values[group]
+        total = float(w.sum())
+        if total <= 0:
             return 0.0
-        mean = float(w @ values[group] / w.sum())
+        mean = float(w @ v / total)
         means.append(mean)
-        variances.append(float(w @ (values[group] - mean) ** 2 / w.sum()))
+        variances.append(float(w @ (v - mean) ** 2 / total))
     return _in_deviations(means, variances)
 
 

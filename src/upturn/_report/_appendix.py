@@ -10,7 +10,7 @@ import numpy as np
 
 import upturn
 from upturn._report._found import Found, table
-from upturn._report._words import number, percent
+from upturn._report._words import mean_of, number, percent
 from upturn._table import few_levels, read_table
 
 
@@ -28,7 +28,7 @@ def data_card(found: Found) -> dict[str, Any]:
         elif n_levels is None or levels is None:
             kind, values = (
                 "number",
-                f"{number(float(known.min()))} to {number(float(known.max()))}, mean {number(float(known.mean()))}",
+                f"{number(float(known.min()))} to {number(float(known.max()))}, mean {number(mean_of(known))}",
             )
         else:
             counts = np.bincount(known.astype(np.int64), minlength=n_levels)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Bools, Floats
+from upturn._columns import power_of_two
 from upturn._report._held_out import Experiment, HeldOut, halves, one_rule
 from upturn._report._measure import Measured, Options
-from upturn._report._words import number, percent
+from upturn._report._words import mean_of, number, percent
 from upturn._subgroups import subgroups
 from upturn._subgroups._leaves import leaf_words
 from upturn._subgroups._result import Subgroups
@@ -57,7 +58,7 @@ class People:
 def describe(measured: Measured, held: HeldOut, data: Experiment, options: Options, *, trial: bool) -> People:
     """Describe them."""
     columns = _Columns.read(data.X)
-    kind = _kinds(measured, held)
+    kind = _kinds(measured, held, data)
     traits = columns.telling(kind)
     return People(
         importances=_importances(held.importances[measured.main], columns.names),
@@ -135,12 +136,12 @@ def _by_feature(
 # --------------------------------------------------------------------------------------------- profiles
 
 
-def _kinds(measured: Measured, held: HeldOut) -> Any:
+def _kinds(measured: Measured, held: HeldOut, data: Experiment) -> Any:
     """What the plan does with everybody: an arm's label, or leave alone; harmed are those whom every arm is predicted to
     harm by more than half a standard deviation of what is predicted.
     """
     plan, best = measured.plan, held.scores[measured.main].max(axis=1)
-    named = np.array([LEAVE, *(f"treat: {label}" for label in plan.rule.labels[1:])], dtype=object)
+    named = np.array([LEAVE, *(f"treat: {label}" for label in data.target.arms)], dtype=object)
     kind = named[plan.arm]
     kind[(plan.arm == 0) & (best < -best.std() / 2)] = HARM
     return kind
@@ -197,6 +198,9 @@ class _Columns:
         """In standard deviations; and the level that makes it, of a feature that has levels."""
         column, n_levels = few_levels(self.matrix[:, j], self.levels[j])
         known = ~np.isnan(column)
+        largest = float(np.abs(column[known]).max(initial=0.0))
+        if n_levels is None and largest and not 1e-70 < largest < 1e70:  # squares may not fit a float: in other units
+            column = column / power_of_two(largest)
         a, b = column[known & treated], column[known & ~treated]
         if len(a) < 2 or len(b) < 2:
             return 0.0, 0
@@ -216,7 +220,7 @@ class _Columns:
         if not len(values):
             return "n/a"
         if n_levels is None:
-            return number(float(values.mean()))
+            return number(mean_of(values))
         names = self.levels[j]
         word = str(names[level]) if n_levels == len(names) else "a level"
         return f"{percent(float((values == level).mean()))} {word}"

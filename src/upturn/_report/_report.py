@@ -197,11 +197,13 @@ def report(
     check("verbose", verbose, VERBOSE)
     check("outcome", outcome, TEXT)
     check("title", title, TEXT | NONE)
+    check("estimator", estimator, Rule("a model, as UpliftForest()", _is_model) | NONE)
+    check("about", about, Rule("a mapping, as {'source': 'campaign.csv'}", lambda a: isinstance(a, Mapping)) | NONE)
     several = "a mapping from names to models, as {'boosting': UpliftBoosting()}"
     check(
         "models",
         models,
-        Rule(several, lambda m: isinstance(m, Mapping) and all(hasattr(v, "fit") for v in m.values())) | NONE,
+        Rule(several, lambda m: isinstance(m, Mapping) and all(map(_is_model, m.values()))) | NONE,
     )
     if audience == "trial" and (cost is not None or value is not None):
         raise ValueError(
@@ -240,6 +242,10 @@ def report(
     }
     lost = checked.n - len(data.target)
     return Report(Found(checked, data, held, measured, people, said, money, options, words, source, lost), rows)
+
+
+def _is_model(value: Any) -> bool:
+    return not isinstance(value, type) and all(hasattr(value, name) for name in ("fit", "predict", "get_params"))
 
 
 def _observed(

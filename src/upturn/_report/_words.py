@@ -5,8 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
+from upturn._arrays import Floats
+from upturn._columns import power_of_two
+
 MINUS = "−"
 _NONE = "n/a"
+
+
+def mean_of(values: Floats) -> float:
+    """The mean of numbers whose sum may not fit a float."""
+    unit = power_of_two(float(np.abs(values).max()) or 1.0)
+    return float((values / unit).mean()) * unit
 
 
 def number(value: float | None, digits: int = 3) -> str:

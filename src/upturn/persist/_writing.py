@@ -10,6 +10,7 @@ import io
 import json
 import math
 import os
+import reprlib
 import secrets
 import time
 import zipfile
@@ -30,6 +31,9 @@ _LONG_AGO = 3600.0  # seconds after which a temporary file of a dead process is 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to ``path``; an existing file there is replaced only once the new one is complete."""
+    if isinstance(model, type) or not hasattr(model, "_dump"):
+        kind = model.__name__ if isinstance(model, type) else type(model).__name__
+        raise TypeError(f"{reprlib.repr(model)} of type {kind} cannot be saved: expected a fitted model of upturn")
     writer = Writer()
     tree = writer.encode(model)
     manifest = {"format": FORMAT, "upturn": upturn.__version__, "model": tree, "members": writer.digests()}
