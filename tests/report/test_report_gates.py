@@ -28,13 +28,13 @@ def test_what_is_no_model_is_refused(estimator):
 
 @pytest.mark.parametrize("models", [{"a": 1}, {"a": UpliftTree}, [UpliftTree()]], ids=repr)
 def test_what_are_no_models_are_refused(models):
-    with pytest.raises(ValueError, match="models=.*expected a mapping from names to models"):
+    with pytest.raises(ValueError, match=r"models=.*expected a mapping from names to models"):
         upturn.report(*experiment(), **{**QUICK, "models": models})
 
 
 @pytest.mark.parametrize("about", [0, "text", ["source"]], ids=repr)
 def test_what_is_no_mapping_is_refused(about):
-    with pytest.raises(ValueError, match="about=.*expected a mapping"):
+    with pytest.raises(ValueError, match=r"about=.*expected a mapping"):
         upturn.report(*experiment(), **QUICK, about=about)
 
 
