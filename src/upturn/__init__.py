@@ -21,6 +21,7 @@ _HOMES = {
     "pack": "upturn._target",
     "unpack": "upturn._target",
     "load": "upturn.persist",
+    "save": "upturn.persist",
     "ModelFileError": "upturn.persist",
 }
 _ROOMS = (

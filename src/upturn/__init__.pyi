@@ -21,5 +21,6 @@ from upturn._target import pack as pack
 from upturn._target import unpack as unpack
 from upturn.persist import ModelFileError as ModelFileError
 from upturn.persist import load as load
+from upturn.persist import save as save
 
 __version__: str

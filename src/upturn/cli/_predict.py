@@ -27,7 +27,12 @@ def load_model(path: str, trusted: Sequence[str] | None, jobs: int | None) -> An
     from upturn import load
 
     try:
-        return load(path, trusted=tuple(trusted or ()), n_jobs=jobs)
+        model = load(path, trusted=tuple(trusted or ()), n_jobs=jobs)
+        if hasattr(model, "steps"):
+            raise UserError(
+                f"{path!r} holds a pipeline, and the command asks models only: use it in Python, upturn.load({path!r}).predict(table)"
+            )
+        return model
     except FileNotFoundError:
         raise UserError(f"there is no model {path!r}: make one with `upturn fit DATA … -o {path}`") from None
 

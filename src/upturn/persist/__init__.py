@@ -5,6 +5,7 @@
     manifest.json       format, upturn's version, the model as a tree of values, and a SHA-256 of every other member
     array-00000.npy …   the arrays the tree points to
     foreign-00000.skops …   estimators of other libraries, which need the extra [skops]
+    step-00000.skops …  steps of scikit-learn in a pipeline that ends in a model, likewise
 
 Members are stored, not compressed, so no file can unpack to more than its own size. A file is written under a temporary
 name and renamed when it is complete. Reading trusts nothing: names, sizes, checksums, dtypes, classes, parameters and

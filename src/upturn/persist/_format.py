@@ -29,7 +29,7 @@ _HOMES = {
 REGISTRY = {name: home for home, names in _HOMES.items() for name in names}
 
 DTYPES = {"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"}
-MEMBER = re.compile(r"manifest\.json|array-\d{5}\.npy|foreign-\d{5}\.skops")
+MEMBER = re.compile(r"manifest\.json|array-\d{5}\.npy|(?:foreign|step)-\d{5}\.skops")
 MOST_MEMBERS = 20_000
 LARGEST_MANIFEST = 64 * 2**20
 

@@ -21,6 +21,7 @@ from upturn._columns import read_path
 from upturn._parameters import JOBS, check, check_parameters
 from upturn.persist import _foreign
 from upturn.persist._format import DTYPES, FORMAT, LARGEST_MANIFEST, MEMBER, REGISTRY, ModelFileError, check_sizes
+from upturn.persist._steps import STEPS, check_step
 
 # The start of a .npy member as numpy writes it: version 1.0, C order, at most four dimensions. It is matched, not parsed.
 _HEADER = re.compile(
@@ -42,7 +43,7 @@ def _read_trusted(trusted: Any) -> tuple[str, ...]:
 
 
 def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = (), n_jobs: int | None = None) -> Any:
-    """Read a model written by ``model.save(path)``.
+    """Read a model written by ``model.save(path)``, or a pipeline written by :func:`upturn.save`.
 
     Parameters
     ----------
@@ -118,10 +119,11 @@ class Reader:
         if digests != found:
             wrong = sorted(name for name in {*digests, *found} if digests.get(name) != found.get(name))
             raise ModelFileError(f"damaged or exchanged members: {', '.join(map(repr, wrong[:5]))}")
-        if not isinstance(manifest["model"], dict) or "$model" not in manifest["model"]:
+        tree = manifest["model"]
+        if not isinstance(tree, dict) or not {"$model", "$pipeline"} & set(tree):
             raise ModelFileError("the manifest holds no model")
         self._refuse_untrusted()
-        model = self.decode(manifest["model"])
+        model = self._pipeline(tree) if "$pipeline" in tree else self.decode(tree)
         if self._members:
             raise ModelFileError(f"{len(self._members)} member(s) belong to nothing")
         return model
@@ -150,6 +152,49 @@ class Reader:
         if special not in decoders or (len(value) > 1 and special != "$model"):
             raise ModelFileError(f"unknown kind of value {special[:40]!r}")
         return decoders[special](value[special])
+
+    def _pipeline(self, node: dict[str, Any]) -> Any:
+        """A pipeline whose last step is a model of ours."""
+        from sklearn.pipeline import Pipeline
+
+        steps = node["$pipeline"]
+        good = isinstance(steps, list) and steps and all(isinstance(pair, list) and len(pair) == 2 for pair in steps)
+        if (
+            len(node) > 1
+            or not good
+            or not all(isinstance(name, str) and name and "__" not in name for name, _ in steps)
+        ):
+            raise ModelFileError("the pipeline is not well formed")
+        names, made = [name for name, _ in steps], [self._step(step) for _, step in steps]
+        if len(set(names)) < len(names):
+            raise ModelFileError("two steps of the pipeline have the same name")
+        before = [step for step in made[:-1] if step is not None and step != "passthrough"]
+        if not all(hasattr(step, "fit") and hasattr(step, "transform") for step in before):
+            raise ModelFileError("a step before the last of the pipeline does not transform")
+        last = made[-1]
+        while isinstance(last, Pipeline):
+            last = last.steps[-1][1]
+        if not hasattr(last, "_dump") or not last.__sklearn_is_fitted__():
+            raise ModelFileError("the pipeline does not end in a fitted model of upturn")
+        return Pipeline(list(zip(names, made, strict=True)))
+
+    def _step(self, node: Any) -> Any:
+        if node is None or node == "passthrough":
+            return node
+        if not isinstance(node, dict):
+            raise ModelFileError("a step of the pipeline is not well formed")
+        if "$pipeline" in node:
+            return self._pipeline(node)
+        if "$step" not in node or len(node) > 1:
+            if "$model" not in node:
+                raise ModelFileError("a step of the pipeline is not well formed")
+            return self.decode(node)
+        name = node["$step"]
+        if not isinstance(name, str) or not name.startswith("step-"):
+            raise ModelFileError(f"{str(name)[:80]!r} is no step of a pipeline")
+        step = _foreign.rebuild(self._take(name), self._n_jobs)
+        check_step(step, self._n_jobs)
+        return step
 
     def _model(self, node: dict[str, Any]) -> Any:
         name = node["$model"]
@@ -184,8 +229,9 @@ class Reader:
         """Name all types of other libraries that are neither harmless nor trusted, before any of them is rebuilt."""
         refused: set[str] = set()
         for name, content in self._members.items():
-            if name.startswith("foreign-"):
-                refused |= _foreign.types_in(content) - _foreign.HARMLESS - set(self._trusted)
+            if name.endswith(".skops"):
+                known = STEPS if name.startswith("step-") else _foreign.HARMLESS
+                refused |= _foreign.types_in(content) - known - set(self._trusted)
         if refused:
             raise ModelFileError(
                 f"it wants to rebuild types that are not known to be harmless: {', '.join(sorted(refused))}; if you trust whoever "
@@ -193,6 +239,8 @@ class Reader:
             )
 
     def _foreign(self, name: str) -> Any:
+        if not str(name).startswith("foreign-"):
+            raise ModelFileError(f"{str(name)[:80]!r} is no estimator of another library")
         return _foreign.rebuild(self._take(name), self._n_jobs)
 
 
