@@ -71,6 +71,13 @@ def stacking():
     return UpliftStacking(candidates, estimator=Ridge(), cv=3, random_state=0)
 
 
+def auto():
+    from upturn.ensemble import UpliftAuto
+
+    candidates = {"forest": T.UpliftForest(n_estimators=5), "T": M.TLearner(Ridge())}
+    return UpliftAuto("low", estimators=candidates, estimator=Ridge(), cv=3, random_state=0)
+
+
 MODELS = {
     "tree": (lambda: make(T.UpliftTree, random_state=0), ANY),
     "tree pruned": (lambda: make(T.UpliftTree, prune=True, random_state=0), ANY),
@@ -115,6 +122,7 @@ MODELS = {
         lambda: policy.UpliftCalibrator(T.UpliftForest(n_estimators=5, random_state=0), cv=3, random_state=0),
         ANY,
     ),
+    "auto": (auto, ANY),
     "stacking": (stacking, ANY),
     "umodl": (lambda: features.UMODLDiscretizer(), UNWEIGHTED),
     "umodl selector": (lambda: features.UMODLSelector(), UNWEIGHTED),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from upturn.boosting import UpliftBagging, UpliftBoosting
-from upturn.ensemble import UpliftStacking
+from upturn.ensemble import UpliftAuto, UpliftStacking
 from upturn.features import FilterSelector, UMODLDiscretizer, UMODLSelector
 from upturn.meta import (
     ClassTransformation,
@@ -49,6 +49,14 @@ ESTIMATORS = {
     "UpliftStacking": lambda: UpliftStacking(
         {"linear": XLearner(Ridge()), "tree": UpliftTree()}, estimator=Ridge(), cv=2, random_state=0
     ),
+    "UpliftAuto": lambda: UpliftAuto(
+        "low",
+        estimators={"linear": XLearner(Ridge()), "tree": UpliftTree()},
+        estimator=Ridge(),
+        cv=3,
+        metric=None,
+        random_state=0,
+    ),
     "UpliftCalibrator": lambda: UpliftCalibrator(ClassTransformation(), cv=2, random_state=0),
 }
 
@@ -70,6 +78,7 @@ DRAWS_ROWS = {
     "RLearner",
     "UpliftCalibrator",
     "UpliftStacking",
+    "UpliftAuto",
     # the propensity is chosen by folds
     "ClassTransformation",
     "ClassTransformation over a classifier",

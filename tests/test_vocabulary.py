@@ -47,6 +47,7 @@ REPLACED = {
 }
 # Where such a word is right after all: (owner, word).
 RIGHT = {
+    ("UpliftAuto", "estimators"),
     ("UpliftStacking", "estimators"),  # those inside a model, as scikit-learn has it
     ("importances", "model"),  # functions that look at a fitted model
     ("parts", "model"),

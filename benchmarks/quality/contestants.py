@@ -14,7 +14,7 @@ from benchmarks.quality.rivals import RIVALS, Rival
 
 from upturn._nuisance import _boosted as default_trees
 from upturn.boosting import UpliftBagging, UpliftBoosting
-from upturn.ensemble import UpliftStacking
+from upturn.ensemble import UpliftAuto, UpliftStacking
 from upturn.meta import ClassTransformation, DRLearner, RLearner, SLearner, TLearner, XLearner
 from upturn.svm import DifferentialSVM, UpliftSVM
 from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
@@ -51,6 +51,8 @@ class _Leaves:
 
 CONTESTANTS: dict[str, Callable[[int], Any]] = {
     # defaults, whatever they are at the moment
+    "auto": _seeded(UpliftAuto, metric=None),
+    "auto-low": _seeded(UpliftAuto, effort="low", metric=None),
     "bagging": _seeded(UpliftBagging),
     "boosting": _seeded(UpliftBoosting),
     "class-transformation": _plain(ClassTransformation),

@@ -22,7 +22,7 @@ from estimators import ESTIMATORS, TRANSFORMERS
 from saved import zipped
 from upturn import persist
 from upturn.boosting import UpliftBagging, UpliftBoosting
-from upturn.ensemble import UpliftStacking
+from upturn.ensemble import UpliftAuto, UpliftStacking
 from upturn.features import FilterSelector, UMODLDiscretizer, UMODLSelector
 from upturn.meta import ClassTransformation, DRLearner, RLearner, SLearner, TLearner, TreatedOnly, XLearner
 from upturn.policy import UpliftCalibrator
@@ -69,6 +69,13 @@ ARMS = {
     "discretizer of arms": lambda: UMODLDiscretizer(encode="effect"),
     "stack of arms": lambda: UpliftStacking(
         {"T": TLearner(Ridge()), "tree": UpliftTree(max_depth=2)}, estimator=Ridge(), cv=2, ridge=0.1, random_state=0
+    ),
+    "choice of arms": lambda: UpliftAuto(
+        "low",
+        estimators={"T": TLearner(Ridge()), "tree": UpliftTree(max_depth=2)},
+        estimator=Ridge(),
+        cv=3,
+        random_state=0,
     ),
     "calibrator of arms": lambda: UpliftCalibrator(TLearner(Ridge()), cv=2, random_state=0),
 }

@@ -27,6 +27,7 @@ MODELS = {
     "transformation": "ClassTransformation",
     "treated": "TreatedOnly",
     "one-vs-control": "OneVsControl",
+    "choose": "UpliftAuto",
     "stacking": "UpliftStacking",
     "svm": "UpliftSVM",
     "svm-cv": "UpliftSVMCV",

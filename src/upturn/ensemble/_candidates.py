@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.linear_model import Ridge
 
 from upturn._experiment import Experiment
+from upturn._nuisance import PropensitySpec
 from upturn.base import UpliftEstimator
-from upturn.meta import DRLearner, OneVsControl, SLearner, TLearner, XLearner
+from upturn.boosting import UpliftBoosting
+from upturn.ensemble._effort import Effort
+from upturn.meta import DRLearner, OneVsControl, RLearner, SLearner, TLearner, XLearner
 from upturn.policy import UpliftCalibrator
 from upturn.svm import UpliftSVM
 from upturn.trees import UpliftForest
@@ -32,14 +35,39 @@ def default_candidates() -> dict[str, UpliftEstimator]:
     }
 
 
-def read_candidates(estimators: Any, data: Experiment) -> dict[str, UpliftEstimator]:
+def many_candidates(effort: Effort, propensity: PropensitySpec) -> dict[str, UpliftEstimator]:
+    """Those that UpliftAuto tries: of every family, over boosted trees and over linear models."""
+    trees = effort.trees
+    found: dict[str, UpliftEstimator] = {
+        "forest": UpliftForest(trees),
+        "centred forest": UpliftForest(trees, center=True),
+        "S-learner": SLearner(),
+        "T-learner": TLearner(),
+        "X-learner": XLearner(propensity=propensity),
+        "linear T-learner": TLearner(Ridge()),
+        "linear X-learner": XLearner(Ridge(), propensity=propensity),
+        "uplift machine": UpliftSVM(),
+    }
+    if effort.all_candidates:
+        found |= {
+            "DR-learner": DRLearner(propensity=propensity, cv=_INSIDE_FOLDS),
+            "R-learner": RLearner(propensity=propensity, cv=_INSIDE_FOLDS),
+            "linear R-learner": RLearner(Ridge(), propensity=propensity),
+            "boosting": UpliftBoosting(),
+        }
+    return found
+
+
+def read_candidates(
+    estimators: Any, data: Experiment, default: Callable[[], dict[str, UpliftEstimator]] = default_candidates
+) -> dict[str, UpliftEstimator]:
     """The candidates by name, each able to learn from this experiment and to predict effects in units of its outcome.
 
     Without any given, those of the default that the outcome allows.
     """
     binary = bool(np.isin(data.y, (0.0, 1.0)).all())
     if estimators is None:
-        chosen = default_candidates()
+        chosen = default()
         return {name: _ready(model, data) for name, model in chosen.items() if binary or model._outcome == "any"}
     named = dict(_pairs(estimators))
     for name, model in named.items():

@@ -14,12 +14,12 @@ once, on the folds of the candidates.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from upturn._arrays import Floats, Indices, Ints
+from upturn._arrays import Bools, Floats, Indices, Ints
 from upturn._experiment import Experiment
 from upturn._nuisance import crossfit_responses
 from upturn.metrics._robust import robust_effects
@@ -42,6 +42,18 @@ class Problem:
     def n_free(self) -> int:
         """Columns that are always fitted."""
         return 2 if self.intercept else 1
+
+    def part(self, of_rows: Bools) -> Problem:
+        """The regression of some of the experiment's rows; folds keep their numbers, and some may be empty."""
+        keep = of_rows[self.rows]
+        return replace(
+            self,
+            rows=self.rows[keep],
+            response=self.response[keep],
+            slope=self.slope[keep],
+            weight=self.weight[keep],
+            fold=self.fold[keep],
+        )
 
     def grams(self, effects: Floats, n_folds: int) -> Floats:
         """Gram matrices, one a fold, of the free columns, candidates' effects and response."""

@@ -26,20 +26,19 @@ from upturn._parallel import run_parallel
 from upturn._parameters import ELSEWHERE, JOBS, LABEL, SEED, VERBOSE, Rule, check_parameters, number, one_of
 from upturn._results import Table
 from upturn._seeds import make_seed
-from upturn._table import Schema
 from upturn._target import Label
-from upturn.base import UpliftEstimator, finite_importances
+from upturn.base import UpliftEstimator
 from upturn.boosting._base import seeded
 from upturn.ensemble._candidates import read_candidates
+from upturn.ensemble._combine import combine
 from upturn.ensemble._losses import Loss, Problem, make_problems
-from upturn.ensemble._weights import choose_ridge, fit_weights, fit_without_each
-from upturn.meta._base import WithPropensity
+from upturn.ensemble._stack import AVERAGE, Stack, check_numbers
 
-_AVERAGE, _STACK = "average effect", "stack"  # the rows of ``losses_`` beside the candidates
+_STACK = "stack"  # its row of ``losses_``
 _FOLDS, _NUISANCE, _MEMBERS = 1, 2, 3  # what seeds are for
 
 
-class UpliftStacking(WithPropensity):
+class UpliftStacking(Stack):
     r"""Several uplift models combined by how well they predict the effects of rows they have not seen.
 
     Every candidate predicts the rows of each fold from the others. Of these predictions τ_j,
@@ -144,9 +143,6 @@ class UpliftStacking(WithPropensity):
         "control": LABEL,
     }
 
-    estimators_: dict[str, UpliftEstimator]
-    average_effects_: Floats
-    ridge_: Floats
     oof_: dict[str, Floats]
 
     def __init__(
@@ -196,7 +192,7 @@ class UpliftStacking(WithPropensity):
         own = np.uint64(seed_of(seed, _NUISANCE))
         problems = make_problems(self.loss, self.estimator, data, chance, folds, own, self.n_jobs)
         self._weigh(problems, effects, list(candidates), len(folds))
-        used = [j for j in range(len(candidates)) if self._weights[j].any()]
+        used = self._used()
         fitted = self._fit_all([list(candidates.values())[j] for j in used], data, seed, used)
         self.estimators_ = {self._names[j]: model for j, model in zip(used, fitted, strict=True)}
         self._keep_unseen(effects, counted, n_given)
@@ -248,24 +244,9 @@ class UpliftStacking(WithPropensity):
 
     def _weigh(self, problems: list[Problem], effects: Floats, names: list[str], n_folds: int) -> None:
         """Weights, intercepts and losses of every arm."""
-        n_arms, n = len(problems), len(names)
-        self._names, self._means = names, np.empty((n, n_arms))
-        self._weights, self.average_effects_, self.ridge_ = np.empty((n, n_arms)), np.empty(n_arms), np.empty(n_arms)
-        self._losses = np.empty((n_arms, 2 + n, 3))
-        for k, problem in enumerate(problems):
-            predicted = np.ascontiguousarray(effects[:, :, k].T)
-            self._means[:, k] = problem.weight @ predicted[problem.rows] / problem.weight.sum()
-            centred, n_free = predicted - self._means[:, k], problem.n_free
-            grams = problem.grams(centred, n_folds)
-            ridge = choose_ridge(grams, n_free) if self.ridge == "auto" else float(self.ridge)
-            coefficients = fit_weights(grams.sum(axis=0), n_free, ridge)
-            self.average_effects_[k], self.ridge_[k] = coefficients[n_free - 1], ridge
-            self._weights[:, k] = coefficients[n_free:]
-            losses = [problem.losses(fit_without_each(grams, n_free, shrunk), centred) for shrunk in (np.inf, ridge)]
-            losses += [problem.losses_as_predicted(predicted[:, j], n_folds) for j in range(n)]
-            for at, loss in enumerate(losses):
-                gain, se = _mean_and_error(losses[0] - loss, problem.weight)
-                self._losses[k, at] = np.average(loss, weights=problem.weight), gain, se
+        found = [combine(problem, effects[:, :, k].T, n_folds, self.ridge) for k, problem in enumerate(problems)]
+        self._keep(names, found)
+        self._losses = np.array([one.losses for one in found])
 
     def _keep_unseen(self, effects: Floats, counted: Indices, n: int) -> None:
         self.oof_ = {}
@@ -276,120 +257,17 @@ class UpliftStacking(WithPropensity):
 
     # ------------------------------------------------------------------------------------------ using
 
-    def _predict(self, X: Floats) -> Floats:
-        total = np.tile(self.average_effects_, (len(X), 1))
-        for name, model in self.estimators_.items():
-            j = self._names.index(name)
-            total += self._weights[j] * (model._predict(X) - self._means[j])
-        return total
-
-    @property
-    def _predict_response(self) -> Any:
-        """Responses, if every member has them: control's by the members' weights, and the effects on top."""
-        members = getattr(self, "estimators_", {})
-        if not members or not all(hasattr(model, "_predict_response") for model in members.values()):
-            raise AttributeError("a member estimates effects, not responses")
-        return self._respond
-
-    def _respond(self, X: Floats) -> Floats:
-        control, whole = np.zeros(len(X)), self._weights.sum()
-        for name, model in self.estimators_.items():
-            share = self._weights[self._names.index(name)].sum() / whole
-            control += share * model._predict_response(X)[:, 0]
-        return np.column_stack([control, control[:, None] + self._predict(X)])
-
-    @property
-    def weights_(self) -> Table:
-        """Weights of the candidates, and of the average effect: what they leave of 1."""
-        check_is_fitted(self)
-        names = [_AVERAGE, *self._names]
-        return self._table(names, {"weight": np.vstack([1.0 - self._weights.sum(axis=0), self._weights]).T})
-
     @property
     def losses_(self) -> Table:
         """Cross-validated losses of the average effect, of the stack and of the candidates as they predict."""
         check_is_fitted(self)
         columns = {name: self._losses[:, :, i] for i, name in enumerate(("loss", "gain", "se"))}
-        return self._table([_AVERAGE, _STACK, *self._names], columns)
-
-    def _table(self, names: list[str], columns: dict[str, Floats]) -> Table:
-        """A table of values of shape (arms, names); a column names the arms if there are several."""
-        table: dict[str, Any] = {"arm": np.repeat(self.arms_, len(names))} if len(self.arms_) > 1 else {}
-        table |= {
-            "model": np.tile(names, len(self.arms_)),
-            **{name: values.ravel() for name, values in columns.items()},
-        }
-        return Table(table, library=self._library)
-
-    @property
-    def feature_importances_(self) -> Floats:
-        """Importances of the members, each divided by its sum, averaged by their weights."""
-        check_is_fitted(self)
-        total, whole = np.zeros(self.n_features_in_), self._weights.sum()
-        members: dict[str, Any] = self.estimators_
-        for name, model in members.items():
-            own = model.feature_importances_
-            share = self._weights[self._names.index(name)].sum() / whole
-            total += share * own / (own.sum() or 1.0)
-        return finite_importances(total, self.n_features_in_)
-
-    def _remember(self, control: Label, arms: list[Label], schema: Schema) -> None:
-        super()._remember(control, arms, schema)
-        for model in getattr(self, "estimators_", {}).values():
-            model._remember(control, arms, schema)
-
-    # ------------------------------------------------------------------------------------------ the saved form
+        return self._table([AVERAGE, _STACK, *self._names], columns)
 
     def _get_state(self) -> dict[str, Any]:
-        return {
-            "names": self._names,
-            "weights": self._weights,
-            "means": self._means,
-            "average_effects": self.average_effects_,
-            "ridge": self.ridge_,
-            "losses": self._losses,
-            "members": list(self.estimators_.values()),
-            "choice": self._choice_state(),
-        }
+        return {**super()._get_state(), "losses": self._losses}
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        names, weights, members, n_arms = state["names"], state["weights"], state["members"], len(self.arms_)
-        named = isinstance(names, list) and all(isinstance(name, str) for name in names)
-        if not named or not 0 < len(set(names)) == len(names):
-            raise ValueError("the names of the candidates are not well formed")
-        of_each = (len(names), n_arms)
-        shapes = {"weights": of_each, "means": of_each, "average_effects": (n_arms,), "ridge": (n_arms,)}
-        for what, shape in {**shapes, "losses": (n_arms, 2 + len(names), 3)}.items():
-            _check_numbers(state[what], shape, what)
-        if (weights < 0).any() or (weights.sum(axis=0) > 1 + 1e-9).any():
-            raise ValueError("the weights of the candidates are not between 0 and 1")
-        used = [name for name, row in zip(names, weights, strict=True) if row.any()]
-        if not isinstance(members, list) or len(members) != len(used):
-            raise ValueError(f"expected {len(used)} models inside UpliftStacking")
-        for model in members:
-            if (
-                not isinstance(model, UpliftEstimator)
-                or not model.__sklearn_is_fitted__()
-                or not model._score_is_effect
-            ):
-                raise ValueError("a member is not a fitted model of effects")
-            if (model.control_, model.arms_, model._schema) != (self.control_, self.arms_, self._schema):
-                raise ValueError("a member does not fit the stack")
-        self._set_choice(state["choice"])
-        self._names, self._weights, self._means, self._losses = names, weights, state["means"], state["losses"]
-        self.average_effects_, self.ridge_ = state["average_effects"], state["ridge"]
-        self.estimators_ = dict(zip(used, members, strict=True))
-
-
-def _mean_and_error(values: Floats, weight: Floats) -> tuple[float, float]:
-    total = weight.sum()
-    mean = float(weight @ values / total)
-    return mean, float(np.sqrt(weight**2 @ (values - mean) ** 2) / total)
-
-
-def _check_numbers(array: Any, shape: tuple[int, ...], what: str) -> None:
-    if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shape:
-        raise ValueError(f"{what}: expected numbers of shape {shape}")
-    good = array >= 0 if what == "ridge" else np.isfinite(array)  # an infinite ridge leaves the average effect
-    if not good.all():
-        raise ValueError(f"{what} holds numbers that cannot be")
+        super()._set_state(state)
+        check_numbers(state["losses"], (len(self.arms_), 2 + len(self._names), 3), "losses")
+        self._losses = state["losses"]

@@ -15,6 +15,7 @@ from scipy.optimize import nnls
 from upturn._arrays import Floats
 
 RIDGES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, np.inf)  # infinity: the free columns alone
+STRONGEST = RIDGES[-2]
 
 
 def fit_weights(gram: Floats, n_free: int, ridge: float) -> Floats:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,49 +17,72 @@ from upturn._target import Target
 from upturn.model_selection._scorers import UpliftScorer
 
 
-class Journal:
-    """Results in a file, one JSON line each, found again by what made them."""
+class Lines:
+    """Results in a file, one JSON line each with a key and what was found; without a path nothing is kept."""
 
-    def __init__(self, path: str | os.PathLike[str] | None, X: Any, target: Target, scorer: Any) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None, is_result: Callable[[Any], bool]) -> None:
         self._path = None if path is None else read_path(path, "resume")
         self._lock, self._known = threading.Lock(), dict[str, Any]()
         if self._path is None:
             return
         if self._path.is_dir() or not self._path.absolute().parent.is_dir():
             raise ValueError(f"resume={str(path)!r} cannot be written: expected a file in a folder that is there")
-        self._data = _hash(_table_digest(X), fingerprint([target.y, target.arm, target.weight, target.labels, scorer]))
         if self._path.exists():
             for line in self._path.read_text(encoding="utf-8", errors="replace").splitlines():
                 try:
                     entry = json.loads(line)
-                    if isinstance(entry["found"], dict) and isinstance(entry["found"]["score"], float):
+                    if isinstance(entry["found"], dict) and is_result(entry["found"]):
                         self._known[entry["key"]] = entry["found"]
                 except (ValueError, KeyError, TypeError, RecursionError):
                     continue  # a line cut short by the interruption, or not one of ours
 
-    def _key(self, name: str, model: Any, train: Sequence[int], test: Sequence[int]) -> str:
-        rows = fingerprint([np.asarray(train), np.asarray(test)])
-        return f"{name} {_hash(self._data, fingerprint(model), rows)}"
+    @property
+    def kept(self) -> bool:
+        """Whether there is a file."""
+        return self._path is not None
 
-    def find(self, name: str, model: Any, train: Any, test: Any) -> dict[str, Any] | None:
+    def find_key(self, key: str) -> dict[str, Any] | None:
         """What was found before, or None."""
-        return None if self._path is None else self._known.get(self._key(name, model, train, test))
+        return self._known.get(key)
 
-    def add(self, name: str, model: Any, train: Any, test: Any, found: dict[str, Any]) -> None:
+    def add_key(self, key: str, found: dict[str, Any]) -> None:
         """Keep a result, at once."""
         if self._path is None:
             return
-        line = json.dumps({"key": self._key(name, model, train, test), "found": found})
         with self._lock, self._path.open("a", encoding="utf-8") as file:
             if file.tell() and not self._ends_a_line():
                 file.write("\n")
-            file.write(line + "\n")
+            file.write(json.dumps({"key": key, "found": found}) + "\n")
 
     def _ends_a_line(self) -> bool:
         assert self._path is not None
         with self._path.open("rb") as file:
             file.seek(-1, os.SEEK_END)
             return file.read(1) == b"\n"
+
+
+class Journal(Lines):
+    """Scores of models on splits, found again by what made them."""
+
+    def __init__(self, path: str | os.PathLike[str] | None, X: Any, target: Target, scorer: Any) -> None:
+        super().__init__(path, lambda found: isinstance(found["score"], float))
+        if self.kept:
+            self._data = digest(
+                _table_digest(X), fingerprint([target.y, target.arm, target.weight, target.labels, scorer])
+            )
+
+    def _key(self, name: str, model: Any, train: Sequence[int], test: Sequence[int]) -> str:
+        rows = fingerprint([np.asarray(train), np.asarray(test)])
+        return f"{name} {digest(self._data, fingerprint(model), rows)}"
+
+    def find(self, name: str, model: Any, train: Any, test: Any) -> dict[str, Any] | None:
+        """What was found before, or None."""
+        return self.find_key(self._key(name, model, train, test)) if self.kept else None
+
+    def add(self, name: str, model: Any, train: Any, test: Any, found: dict[str, Any]) -> None:
+        """Keep a result, at once."""
+        if self.kept:
+            self.add_key(self._key(name, model, train, test), found)
 
 
 def _table_digest(X: Any) -> str:
@@ -70,7 +93,7 @@ def _table_digest(X: Any) -> str:
         raise kind(
             f"resume must tell this X from another one and cannot read it; leave resume out ({error})"
         ) from error
-    return _hash(matrix.tobytes(), json.dumps(schema.to_json()))
+    return digest(matrix.tobytes(), json.dumps(schema.to_json()))
 
 
 def fingerprint(value: Any) -> str:
@@ -85,7 +108,7 @@ def fingerprint(value: Any) -> str:
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             return f"{kind} {value.dtype} {value.shape} {fingerprint(value.ravel().tolist())}"
-        return f"{kind} {value.dtype} {value.shape} {_hash(value.tobytes())}"
+        return f"{kind} {value.dtype} {value.shape} {digest(value.tobytes())}"
     if hasattr(value, "get_params"):
         return f"{kind} {fingerprint(value.get_params(deep=False))}"
     if isinstance(value, UpliftScorer):
@@ -104,7 +127,7 @@ def fingerprint(value: Any) -> str:
     return f"{kind} {value!r}"
 
 
-def _hash(*parts: str | bytes) -> str:
+def digest(*parts: str | bytes) -> str:
     """SHA-256 of the parts and of where each one ends."""
     digest = hashlib.sha256()
     for part in parts:

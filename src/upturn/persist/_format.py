@@ -10,7 +10,7 @@ FORMAT = 1  # raised when the layout changes; every older format stays readable
 # Every class that can be saved, by where it lives.
 _HOMES = {
     "upturn.boosting": ("UpliftBagging", "UpliftBoosting"),
-    "upturn.ensemble": ("UpliftStacking",),
+    "upturn.ensemble": ("UpliftAuto", "UpliftStacking"),
     "upturn.features": ("FilterSelector", "UMODLDiscretizer", "UMODLSelector"),
     "upturn.meta": (
         "ClassTransformation",
