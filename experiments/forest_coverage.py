@@ -36,14 +36,17 @@ CASES = {
     "prognostic features, real-valued": ("sim-prognostic", 2000),
     "the same effect on everybody": ("sim-constant", 2000),
     "no effect, two values": ("sim-null", 2000),
-    "confounded, real-valued": ("sim-confounded", 4000),
-    "steps, two values": ("sim-steps", 5000),
-    "prognostic features, two values": ("sim-prognostic-binary", 5000),
-    "heavy tails, correlated features": ("sim-heavy-tails", 10_000),
-    "a twentieth treated, two values": ("sim-unbalanced", 20_000),
+    "confounded, real-valued": ("sim-confounded", 3000),
+    "steps, two values": ("sim-steps", 3000),
+    "prognostic features, two values": ("sim-prognostic-binary", 3000),
+    "a product's sign, two values": ("sim-interaction", 3000),
+    "heavy tails, correlated features": ("sim-heavy-tails", 4000),
+    "most spend nothing": ("sim-spend", 4000),
+    "a twentieth treated, two values": ("sim-unbalanced", 8000),
     "rare outcome": ("sim-rare", 20_000),
     "smooth effect, many rows": ("sim-randomised", 50_000),
 }
+FEW = {"smooth effect, many rows": 5}  # of so many repeats, one: they take long
 
 
 def one(simulation, rows, X, effect, seed):
@@ -62,26 +65,23 @@ def one(simulation, rows, X, effect, seed):
 
 
 def run(options):
-    """Add repeats to every case in turn until all have as many as asked for, or time is over."""
+    """Add repeats, case by case in turn, until all have as many as asked for, or time is over."""
     end = time.monotonic() + 60 * options.minutes
     results = json.loads(options.out.read_text()) if options.out.exists() else {}
-    cases = options.only or list(CASES)
-    for name in cases:
-        simulation, rows = CASES[name]
-        points = SIMULATED[simulation][0](options.points, POINTS_SEED)
-        X, effect = np.asarray(points.X, float), np.asarray(points.effect)
-        fresh = {
-            "simulation": simulation,
-            "rows": rows,
-            "points": options.points,
-            "repeats": [],
-            "sum_error": [0.0] * options.points,
-        }
-        case = results.setdefault(name, fresh)
-        while len(case["repeats"]) < options.repeats:
+    drawn = {}
+    for repeat in range(options.repeats):
+        for name in options.only or CASES:
+            simulation, rows = CASES[name]
+            fresh = {"simulation": simulation, "rows": rows, "points": options.points, "repeats": [], "sum_error": [0.0] * options.points}  # fmt: skip
+            case = results.setdefault(name, fresh)
+            if len(case["repeats"]) > repeat // FEW.get(name, 1):
+                continue
             if time.monotonic() > end:
                 return
-            numbers, error = one(simulation, rows, X, effect, CHOSEN + len(case["repeats"]))
+            if name not in drawn:
+                points = SIMULATED[simulation][0](options.points, POINTS_SEED)
+                drawn[name] = np.asarray(points.X, float), np.asarray(points.effect)
+            numbers, error = one(simulation, rows, *drawn[name], CHOSEN + len(case["repeats"]))
             case["repeats"].append(numbers)
             case["sum_error"] = [float(f"{a:.5g}") for a in np.add(case["sum_error"], error)]
             body = ",\n".join(f" {json.dumps(key)}: {json.dumps(value)}" for key, value in results.items())

@@ -98,9 +98,9 @@ def test_variances_are_pooled_over_rows_outside_the_groups():
 
 def test_a_points_variance_is_the_pooled_ratio_times_its_noise():
     between, total = np.array([[3.0], [0.5]]), np.array([[4.0], [2.5]])  # noise 1 and 2 with two bags
-    found = pooled_variance(between, total, 2, Pooled(np.array([0.8]), np.ones(1)))
-    np.testing.assert_allclose(found, [[0.8], [1.6]])
-    assert pooled_variance(np.ones((1, 1)), np.zeros((1, 1)), 2, Pooled(np.ones(1), np.ones(1))) == 0.0
+    found = pooled_variance(between, total, 2, 10, Pooled(np.array([0.8]), np.ones(1), np.ones(1)))
+    np.testing.assert_allclose(found, [[0.9], [1.8]])  # and a tenth of the noise, in the mean of ten groups
+    assert pooled_variance(np.ones((1, 1)), np.zeros((1, 1)), 2, 10, Pooled(np.ones(1), np.ones(1), np.ones(1))) == 0.0
 
 
 def test_inference_keeps_its_parameters_and_comes_back_from_a_file(tmp_path):

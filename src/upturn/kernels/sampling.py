@@ -24,6 +24,7 @@ NODE = np.uint64(19)  # the root of the keys of a tree's nodes
 EDGES = np.uint64(20)  # the rows whose values decide the edges of the bins
 PRUNE = np.uint64(21)  # the validation rows of a pruned tree
 OUTCOME = np.uint64(22)  # all draws of the trees that predict the outcome
+REHEARSAL = np.uint64(23)  # the made experiment that intervals are calibrated on
 
 _CELLS = 4096
 _SHIFT = np.uint64(52)

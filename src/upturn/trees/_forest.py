@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from upturn.trees._growth import Sampling, Soil
 from upturn.trees._inference import VARIES, Pooled, correct_smoothing, pool_variance, pooled_variance
 from upturn.trees._nodes import Nodes
 from upturn.trees._overlap import chances_of, kind_of, overlap_weights
+from upturn.trees._rehearsal import reach, stage
 
 _GROUP, _BAG, _MANY = (
     10,
@@ -213,7 +215,7 @@ class UpliftForest(TreeModel):
 
     def _fit(self, data: Experiment) -> None:
         chosen = self._chosen()
-        chosen._fit_forest(data)
+        chosen._fit_forest(data, make_seed(self.random_state))
         if chosen is not self:
             for name in _FITTED & vars(chosen).keys():
                 setattr(self, name, getattr(chosen, name))
@@ -229,11 +231,11 @@ class UpliftForest(TreeModel):
         chosen.center = self.center is not False and self._may_centre()
         return chosen
 
-    def _fit_forest(self, data: Experiment) -> None:
+    def _fit_forest(self, data: Experiment, seed: np.uint64, *, rehearsed: bool = False) -> None:
+        """Grow the trees; those of a rehearsal are neither told of nor rehearsed themselves."""
         self._check_groups()
         centred = self._centres()
         soil, scale = self._soil(data)
-        seed = make_seed(self.random_state)
         plan = self._sampling()
         rules = self._rules(soil, scale.binary and not centred, plan.share, scale.span)
         kind = kind_of(self.propensity, data, choose=self.inference)
@@ -249,9 +251,34 @@ class UpliftForest(TreeModel):
             nodes = Nodes.join(trees)
         self._keep(soil, nodes, scale)
         self.centered_, self.propensity_kind_, self._pooled = centred, kind, pooled
+        if rehearsed:
+            return
         self._tell_constant(soil, rules, plan.share)
+        if self.oob or pooled is not None:
+            response = self._out_of_bag(data, soil, plan, seed)
+            if pooled is not None:
+                self._pooled = pooled._replace(reach=self._rehearse(data, response, pooled, scale, seed))
         if self.oob:
-            self._predict_out_of_bag(data, soil, plan, seed)
+            self.oob_response_ = response
+            effect = response[:, 1:] - response[:, :1]
+            self.oob_prediction_ = effect[:, 0] if effect.shape[1] == 1 else effect
+
+    def _rehearse(self, data: Experiment, response: Floats, pooled: Pooled, scale: Scale, seed: np.uint64) -> Floats:
+        """How much wider than its standard errors the forest's intervals must be, per arm (``_rehearsal``)."""
+        if data.weight is not None and (data.weight == 0.0).any():
+            weighed = data.weight > 0.0
+            data, response = data.take(weighed), response[weighed]
+        staged = stage(data, response, pooled.varies, scale, seed)
+        if staged is None:
+            return np.ones(data.n_arms)
+        forest = copy.copy(self)
+        forest.n_estimators = max(self.n_estimators // (2 * _GROUP), 2) * _GROUP
+        forest.propensity = self.propensity if self.propensity_kind_ in ("known", "columns") else self.propensity_kind_
+        part = data.take(staged.rows)
+        part = replace(part, target=replace(part.target, y=staged.y))
+        forest._fit_forest(part, staged.seed, rehearsed=True)
+        mean, variance = forest._moments(data.X[staged.others])
+        return reach(mean - staged.effects, variance)
 
     def _sow(self, data: Experiment, soil: Soil, scale: Scale, kind: str, centred: bool, seed: np.uint64) -> _Sown:
         """The soil with the outcome and the weights that trees see: centred, and weighted for overlap, if so."""
@@ -337,8 +364,8 @@ class UpliftForest(TreeModel):
         rho = float(self.rho) if self.honest else None
         return Sampling(bool(self.bootstrap), float(self.max_samples), rho, int(self.ci_group_size))
 
-    def _predict_out_of_bag(self, data: Experiment, soil: Soil, plan: Sampling, seed: np.uint64) -> None:
-        """Average, row by row, the trees that did not see it: their samples are drawn once more from the seed.
+    def _out_of_bag(self, data: Experiment, soil: Soil, plan: Sampling, seed: np.uint64) -> Floats:
+        """Responses, row by row, of the trees that did not see it: their samples are drawn once more from the seed.
 
         Rows of weight 0 are not in the soil: no tree saw them.
         """
@@ -353,11 +380,10 @@ class UpliftForest(TreeModel):
             response[at] += one.value[one.leaves(codes[unseen])[0]]
             unseen_by[at] += 1.0
         with np.errstate(invalid="ignore"):
-            self.oob_response_ = response / unseen_by[:, None]
+            response /= unseen_by[:, None]
         if len(rows) < len(data):
-            self.oob_response_[~weighed] = self._predict_response(data.X[~weighed])
-        effect = self.oob_response_[:, 1:] - self.oob_response_[:, :1]
-        self.oob_prediction_ = effect[:, 0] if effect.shape[1] == 1 else effect
+            response[~weighed] = self._predict_response(data.X[~weighed])
+        return response
 
     def _check_groups(self) -> None:
         if self.n_estimators % self.ci_group_size:
@@ -391,7 +417,7 @@ class UpliftForest(TreeModel):
             pooled is not None
             and (
                 pooled.dtype.str != "<f8"
-                or pooled.shape != (2, len(self.arms_))
+                or pooled.shape != (3, len(self.arms_))
                 or not (np.isfinite(pooled) & (pooled >= 0.0)).all()
             )
         ):
@@ -440,15 +466,22 @@ class UpliftForest(TreeModel):
                 f"predict_interval compares groups of trees, and all {self.nodes_.n_trees} trees are one group: fit with more "
                 f"trees than ci_group_size={group_size}, hundreds of them"
             )
-        mean, between, total = self.nodes_.moments(self.bins_, matrix, group_size, self.n_jobs)
-        if self._pooled is None:
-            variance = debiased_variance(between, total, group_size, n_groups)
-        else:
-            _, of_bags, _ = self.nodes_.moments(self.bins_, matrix, _BAG, self.n_jobs)
-            variance = pooled_variance(between, of_bags, group_size // _BAG, self._pooled)
+        mean, variance = self._moments(matrix)
         half = reach_of(interval) * np.sqrt(variance)
+        if self._pooled is not None:
+            half *= self._pooled.reach
         low, high = finite(mean - half), finite(mean + half)
         return (low[:, 0], high[:, 0]) if low.shape[1] == 1 else (low, high)
+
+    def _moments(self, X: Floats) -> tuple[Floats, Floats]:
+        """Effects and their estimated variances, of shape (n, K)."""
+        size = _GROUP if self.inference else int(self.ci_group_size)
+        n_groups = self.nodes_.n_trees // size
+        mean, between, total = self.nodes_.moments(self.bins_, X, size, self.n_jobs)
+        if self._pooled is None:
+            return mean, debiased_variance(between, total, size, n_groups)
+        _, of_bags, _ = self.nodes_.moments(self.bins_, X, _BAG, self.n_jobs)
+        return mean, pooled_variance(between, of_bags, size // _BAG, n_groups, self._pooled)
 
     def export_json(self, tree: int = 0) -> dict[str, Any]:
         """One of the trees as nested dicts (see :meth:`UpliftTree.export_json`)."""

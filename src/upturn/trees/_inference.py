@@ -78,11 +78,13 @@ def _unseen_effects(trees: Sequence[Nodes], roles: Sequence[NDArray[np.uint8]], 
 class Pooled(NamedTuple):
     """What rows that groups did not see say about variances, one number per arm.
 
-    ``ratio`` is V / N, ``varies`` the variance of predicted effects over rows as a multiple of V.
+    ``ratio`` is V / N, ``varies`` the variance of predicted effects over rows as a multiple of V, ``reach`` how much further than their
+    standard errors say intervals go (``_rehearsal``).
     """
 
     ratio: Floats
     varies: Floats
+    reach: Floats
 
 
 def pool_variance(nodes: Nodes, soil: Soil, plan: Sampling, seed: np.uint64, codes: Codes, bag_size: int) -> Pooled:
@@ -107,12 +109,13 @@ def pool_variance(nodes: Nodes, soil: Soil, plan: Sampling, seed: np.uint64, cod
     mean = sums / count
     between = np.maximum(squares - sums**2 / count, 0.0) / (count - 1.0)
     if not len(noise):
-        return Pooled(*np.zeros((2, noise.shape[1])))
+        nothing = np.zeros(noise.shape[1])
+        return Pooled(nothing, nothing, nothing + 1.0)
     level = noise.mean(axis=0)
     variance = np.maximum((between - noise).mean(axis=0), 0.0)
     ratio = variance / np.where(level > 0.0, level, 1.0)
     varies = mean.var(axis=0) / np.where(variance > 0.0, variance, np.inf)
-    return Pooled(ratio, varies)
+    return Pooled(ratio, varies, np.ones_like(ratio))
 
 
 def _effects(nodes: Nodes, codes: Codes) -> Floats:
@@ -120,7 +123,10 @@ def _effects(nodes: Nodes, codes: Codes) -> Floats:
     return effects
 
 
-def pooled_variance(between: Floats, total: Floats, n_bags: int, pooled: Pooled) -> Floats:
-    """Variance of the forest at points, from the variances of its group means and of its bags, ``n_bags`` a group (see the module)."""
-    variance: Floats = pooled.ratio * np.maximum(total - between, 0.0) / (n_bags - 1)
+def pooled_variance(between: Floats, total: Floats, n_bags: int, n_groups: int, pooled: Pooled) -> Floats:
+    """Variance of the forest at points, from the variances of its group means and of its bags, ``n_bags`` a group (see the module).
+
+    To V comes what is left of N in the mean of all groups, which another seed would change.
+    """
+    variance: Floats = (pooled.ratio + 1.0 / n_groups) * np.maximum(total - between, 0.0) / (n_bags - 1)
     return variance
