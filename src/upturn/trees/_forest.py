@@ -89,7 +89,9 @@ class UpliftForest(TreeModel):
         Choose by itself what ``predict_interval`` needs, whatever the other parameters say: honest trees, ten to a
         half-sample, leaves of two rows of each arm and more, at least 500 trees, a centred outcome (unless the criterion
         does not allow it, or ``center=False``), and values corrected for what leaves smooth: twice a leaf's effect, less the mean of the
-        effects that other trees of its half-sample predict for its rows; once more if effects differ between people.
+        effects that other trees of its half-sample predict for its rows; once more if effects differ between people. Then all of it is
+        rehearsed on an experiment that is made, with effects like those just found, to see how much wider intervals must be to hold
+        them; that takes half as long again.
     oob : bool
         Predict every row by the trees that did not see it (``oob_response_``, ``oob_prediction_``).
     random_state : int, RandomState, Generator or None
@@ -124,6 +126,7 @@ class UpliftForest(TreeModel):
     ----------
     Rzepakowski, Jaroszewicz, "Decision trees for uplift modeling with single and multiple treatments", 2012.
     Athey, Tibshirani, Wager, "Generalized random forests", 2019 (the intervals).
+    Loh, "Calibrating confidence coefficients", 1987 (the rehearsal).
 
     Examples
     --------
@@ -436,8 +439,8 @@ class UpliftForest(TreeModel):
         trees of a group differ among themselves is the noise of small groups, and is taken off (with a correction that
         keeps variances positive). The interval is normal around the prediction. It covers the forest's own expectation;
         it covers the true effect as far as the trees' bias is small: ``inference=True`` chooses honest trees, enough of
-        them and small leaves, takes most of the bias off, and pools the ratio of a group's variance to its noise over rows, because at
-        one point it is hardly known.
+        them and small leaves, takes most of the bias off, pools the ratio of a group's variance to its noise over rows, because at
+        one point it is hardly known, and widens intervals by what a rehearsal on known effects asks for.
 
         Parameters
         ----------
