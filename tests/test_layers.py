@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "upturn"
 LEVELS: list[set[str]] = [
     {"_arrays", "_html"},
     {"kernels"},
-    {"_columns", "_parallel", "_parameters", "_seeds"},
+    {"_columns", "_parallel", "_parameters", "_seeds", "_sparse"},
     {"_clusters", "_rows"},
     {"_target"},
     {"_table", "_propensity"},

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from upturn._arrays import Floats, Indices, Ints
 from upturn._columns import warn_user
+from upturn._sparse import SparseMatrix, column_moments, dense, scale_columns
 from upturn._table import MOST_LEVELS, Schema, pool_levels, pooled
 from upturn.kernels.encoding import block_moments, encode_block
 
@@ -210,7 +211,13 @@ class LinearEncoder:
     def fit(
         cls, X: NDArray[Any], schema: Schema, weight: Floats | None = None, *, standardize: bool = True
     ) -> LinearEncoder:
-        """Learn the means and scales of a table's columns."""
+        """Learn the means and scales of a table's columns. Those of a sparse matrix are not centred, only scaled."""
+        if isinstance(X, SparseMatrix):
+            total, mean, norm = column_moments(X, weight)
+            moments = Moments(total, np.full(len(mean), total), mean, norm)
+            layout = ColumnLayout.of(schema, {})
+            _check_sizes(moments, layout, schema, standardize)
+            return replace(cls.from_moments(moments, layout, standardize=standardize), mean=np.zeros(layout.width))
         layout = ColumnLayout.fit(X, schema, weight)
         with np.errstate(over="ignore", invalid="ignore"):  # looked at below
             moments = Moments.of(X, weight, layout)
@@ -239,13 +246,24 @@ class LinearEncoder:
         return np.stack([self.fill, self.mean, self.scale, (0.0 - self.mean) / scale, (1.0 - self.mean) / scale])
 
     def transform(self, X: NDArray[Any]) -> Floats:
-        """The encoded matrix, C-contiguous."""
+        """The encoded matrix, C-contiguous; that of a sparse matrix is sparse, where columns are neither centred nor added."""
+        if isinstance(X, SparseMatrix):
+            if self.layout.width == X.shape[1] and not self.mean.any():
+                return scale_columns(X, 1.0 / self.scale)
+            X = dense(X, "a model that was fitted to a dense table")
         encoded = np.empty((len(X), self.layout.width))
         for rows, block in _blocks(X, self.layout):
             encode_block(block, self.layout.first, self.layout.n_levels, self._values, encoded[rows])
             for c, j in enumerate(self.layout.missing, self.layout.width - len(self.layout.missing)):
                 encoded[rows, c] = np.where(np.isnan(block[:, j]), *self._values[[4, 3], c])
         return encoded
+
+    def times(self, X: NDArray[Any], w: Floats) -> Floats:
+        """Encoded rows times w, of a sparse matrix without encoding it where every column stays one."""
+        if isinstance(X, SparseMatrix) and self.layout.width == X.shape[1]:
+            v = w / self.scale
+            return np.asarray(X @ v - float(self.mean @ v))
+        return np.asarray(self.transform(X) @ w)
 
     def names(self, schema: Schema) -> list[str]:
         """Names of the encoded columns, such as ``recency``, ``channel=web`` and ``age is missing``."""
@@ -265,6 +283,8 @@ class LinearEncoder:
     def dwarfed(self, X: NDArray[Any]) -> Indices:
         """The table's columns whose spread comes from a few rows: half of the others lie within a hundredth of it."""
         numbers = np.flatnonzero(self.layout.n_levels < 0)
+        if isinstance(X, SparseMatrix):  # most of whose values are 0, so that quartiles are no measure
+            return numbers[:0]
         some = np.sort(X[:: max(len(X) // _LOOKED_AT, 1)][:, numbers], axis=0)  # what is missing comes last
         seen = np.count_nonzero(~np.isnan(some), axis=0)
         low, high = (some[(seen * quarter) // 4, np.arange(len(numbers))] for quarter in (1, 3))

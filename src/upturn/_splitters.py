@@ -345,7 +345,7 @@ def take_rows(part: Any, rows: Indices) -> Any:
     if type(part).__module__.startswith("pyarrow"):
         return part.take(rows)
     if hasattr(part, "shape"):
-        return part[rows]
+        return (part.tocsr() if hasattr(part, "tocsr") else part)[rows]
     try:
         return [part[row] for row in rows]
     except Exception as error:  # has a length, and not so many rows

@@ -11,7 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from upturn._arrays import Bools, Floats, Ints
 from upturn._columns import as_number, is_missing, warn_user
+from upturn._sparse import is_sparse, read_sparse
 from upturn._target import Label, plain_label, sort_labels
 
 _ROWS = 2048  # written at a time
@@ -92,12 +93,18 @@ class Schema:
         return cls(tuple(names), named, kinds, tuple(taken), tuple(gaps))
 
 
-def read_table(X: Any, *, float32: bool = False, quiet: bool = False) -> tuple[Floats, Schema]:
+def read_table(X: Any, *, float32: bool = False, quiet: bool = False, sparse: bool = False) -> tuple[Floats, Schema]:
     """Read a table for the first time, at fit.
 
     With ``float32``, a table that fits float32 without loss stays or becomes that: a matrix of it is not copied. Columns of text
-    that look like identifiers are warned of, unless ``quiet``.
+    that look like identifiers are warned of, unless ``quiet``. A sparse matrix stays one for who takes it (``sparse``), and is
+    refused otherwise.
     """
+    if sparse and is_sparse(X):
+        thin = read_sparse(X)
+        _not_empty(*thin.shape)
+        names = _positions(thin.shape[1])
+        return cast(Floats, thin), Schema(names, False, (None,) * len(names))
     columns, names, named = _read_columns(X)
     if columns is None:
         array = _as_array(X)
@@ -142,9 +149,16 @@ def _names_rows(counts: Ints, n: int) -> bool:
     return 2 * int((counts == 1).sum()) > n
 
 
-def conform_table(X: Any, schema: Schema, model: str, *, float32: bool = False) -> Floats:
+def conform_table(X: Any, schema: Schema, model: str, *, float32: bool = False, sparse: bool = False) -> Floats:
     """Read a table again, at predict: the columns must be those of ``schema``, in any order when they are named."""
-    columns, names, named = _read_columns(X)
+    if sparse and is_sparse(X):
+        if schema.categorical.any():
+            raise TypeError(f"X is a sparse matrix, and {model} was fitted to a table with text: pass such a table")
+        thin = read_sparse(X)
+        _not_empty(*thin.shape)
+        columns, names, named = None, _positions(thin.shape[1]), False
+    else:
+        thin, (columns, names, named) = None, _read_columns(X)
     if schema.named and named:
         positions = _match_names(names, schema)
         columns = [columns[j] for j in positions] if columns else None
@@ -160,6 +174,8 @@ def conform_table(X: Any, schema: Schema, model: str, *, float32: bool = False) 
             UserWarning,
             stacklevel=4,
         )
+    if thin is not None:
+        return cast(Floats, thin)
     if columns is not None:
         return _encode_columns(columns, schema, float32)
     array = _as_array(X)
@@ -217,7 +233,8 @@ def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
         raise ValueError("X is None: expected a table with one row per person and one column per feature")
     if hasattr(X, "toarray"):
         raise TypeError(
-            "X is a sparse matrix or array, which upturn does not take: pass a dense one, as in X.toarray()"
+            "X is a sparse matrix or array, which only linear machines and meta-learners over a base that takes it do: pass a dense one, as in "
+            "X.toarray(), or use one of them, such as UpliftSVM or TLearner(LogisticRegression())"
         )
     if type(X) is np.ndarray:  # asking narwhals takes longer than a small fit
         return None

@@ -96,7 +96,8 @@ class Gated(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : table of shape (n, p)
-            Features: numpy, pandas, polars or pyarrow.
+            Features: numpy, pandas, polars or pyarrow; for linear machines, and meta-learners over a base that takes them, also
+            sparse matrices of scipy.
         y : array-like of shape (n,), or str
             Outcome; or a packed target made by :func:`upturn.pack`, and then no treatment. Outcome, treatment and weight may
             also be names of columns of X, as in ``fit(table, "visit", "segment")``: they are no features then, and are passed
@@ -113,7 +114,7 @@ class Gated(BaseEstimator):  # type: ignore[misc]
         with all_or_nothing(self):
             check_parameters(self)
             X, columns, taken = take_named(X, y=y, treatment=treatment, sample_weight=sample_weight)
-            matrix, schema = read_table(X, float32=self._float32)
+            matrix, schema = read_table(X, float32=self._float32, sparse=self._takes_sparse())
             schema = replace(schema, taken=taken) if taken else schema
             target = read_target(**columns, control=self.control, outcome=self._outcome)
             target = target if self._any_size else in_units(target)
@@ -136,6 +137,10 @@ class Gated(BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, data: Experiment) -> None:
         raise TypeError(f"{type(self).__name__} does not say how to fit")
+
+    def _takes_sparse(self) -> bool:
+        """Whether it takes sparse matrices as they are."""
+        return False
 
     def _tell(self, data: Experiment) -> None:
         """Warn of what a user should know about the model just fitted; models inside others stay silent."""
@@ -161,7 +166,8 @@ class Gated(BaseEstimator):  # type: ignore[misc]
     def _encode(self, X: Any) -> Floats:
         """Gate the features of a fitted model."""
         check_is_fitted(self)
-        return conform_table(X, self._schema, type(self).__name__, float32=self._float32)
+        name, sparse = type(self).__name__, self._takes_sparse()
+        return conform_table(X, self._schema, name, float32=self._float32, sparse=sparse)
 
     def _dump(self) -> dict[str, Any] | None:
         """Everything a saved file holds besides the parameters; None for a model that is not fitted."""
@@ -194,6 +200,7 @@ class Gated(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = self._takes_sparse()
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags

@@ -857,7 +857,7 @@ def _saved(save: Callable[..., Any], /, path: Any) -> None:
 
 
 def _written(what: str, /, **given: Any) -> None:
-    given = {"model": _fitted("UpliftTree"), "path": "model.upturn", what: given[what]}
+    given = {"estimator": _fitted("UpliftTree"), "path": "model.upturn", what: given[what]}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         persist.save(**given)
 
@@ -878,8 +878,8 @@ def _files() -> Iterator[Call]:
     paths = list(parameters(lambda _: False))
     yield _call("load", upturn.load, {"path": str(saved)}, only={"path": paths})
     yield _call("load of options", upturn.load, {"path": str(saved)}, skip=("path",))
-    save = functools.partial(_written, "model")
-    yield Call("save", save, {}, {"model": (_fitted("UpliftTree"), list(parameters(lambda _: False)))})
+    save = functools.partial(_written, "estimator")
+    yield Call("save", save, {}, {"estimator": (_fitted("UpliftTree"), list(parameters(lambda _: False)))})
     paths = list(parameters(lambda value: isinstance(value, str) and value != ""))
     yield Call("save of paths", functools.partial(_written, "path"), {}, {"path": ("model.upturn", paths)})
     any_type = list(parameters(lambda _: True))

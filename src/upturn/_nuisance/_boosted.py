@@ -21,6 +21,7 @@ from upturn._nuisance import _inside_sklearn
 from upturn._nuisance._flat_trees import FlatTrees
 from upturn._nuisance._levels import MOST_LEVELS, LevelCodes, code_levels, number_levels
 from upturn._parallel import interruptible
+from upturn._sparse import is_sparse
 from upturn._table import Schema
 
 What = Literal["outcome", "effect", "arm"]
@@ -108,6 +109,10 @@ def fit_boosted(
 
     Where there are few rows, leaves are smaller: none could be split otherwise. Where there are many, arms are told by more trees.
     """
+    if is_sparse(X):
+        raise TypeError(
+            "X is a sparse matrix, which gradient boosting does not take: pass an estimator that does, or X.toarray()"
+        )
     settings = {"outcome": _OUTCOMES, "effect": _EFFECTS, "arm": _ARMS}[what]
     settings = settings | {"min_samples_leaf": min(settings["min_samples_leaf"], max(len(y) // _PARTS, _LEAST))}
     if what == "arm":

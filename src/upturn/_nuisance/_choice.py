@@ -16,6 +16,7 @@ from scipy.special import expit
 
 from upturn._arrays import Arms, Floats, Indices
 from upturn._balance import balance_pvalue
+from upturn._columns import warn_user
 from upturn._experiment import Experiment
 from upturn._nuisance._crossfit import crossfit
 from upturn._nuisance._propensity import (
@@ -28,6 +29,7 @@ from upturn._nuisance._propensity import (
     log_odds,
 )
 from upturn._propensity import shares_of
+from upturn._sparse import SparseMatrix
 from upturn._splitters import UpliftKFold
 from upturn.kernels.hashing import HALVES, words
 
@@ -44,6 +46,13 @@ def choose_propensity(spec: PropensitySpec, data: Experiment, n_jobs: int | None
     """What the user asked for or, for "auto", what the rows speak for."""
     if not (isinstance(spec, str) and spec == "auto"):
         return Choice(kind_of(spec), spec)
+    if isinstance(data.X, SparseMatrix):
+        warn_user(
+            "propensity='auto' looks for arms that differ among dense columns only: with a sparse X it takes the arms' shares, which is right for a "
+            "randomised experiment; pass propensity='shares' to say that it is one, or 'logistic'",
+            UserWarning,
+        )
+        return Choice("shares")
     data = _some(data)
     pvalue, sizes = balance_pvalue(data), data.target.sizes
     enough = _enough(sizes)

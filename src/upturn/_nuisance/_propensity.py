@@ -20,6 +20,7 @@ from upturn._nuisance._logistic import Logistic
 from upturn._nuisance._member import _fit_foreign, ask_foreign, try_out
 from upturn._parameters import check, number
 from upturn._propensity import read_chances, shares_of, with_control
+from upturn._sparse import is_sparse
 from upturn._table import Schema
 
 PropensitySpec = (
@@ -57,7 +58,8 @@ class Propensity:
         if self.shares is not None:
             return np.tile(self.shares, (len(X), 1))
         if self.columns is not None:
-            return with_control(X[:, self.columns], "the propensity column(s)")
+            chosen: Any = X[:, self.columns]
+            return with_control(chosen.toarray() if is_sparse(chosen) else chosen, "the propensity column(s)")
         if self.logistic is not None:
             return self.logistic.predict_proba(X)
         if self.boosted is not None:

@@ -29,6 +29,9 @@ class MetaLearner(UpliftEstimator):
         """The columns members look at."""
         return self._schema
 
+    def _takes_sparse(self) -> bool:
+        return base_takes_sparse(self)
+
     def _tell(self, data: Experiment) -> None:
         if np.ptp(data.y) == 0:
             warn_user(
@@ -131,6 +134,17 @@ class WithPropensity(UpliftEstimator):
             return text
         choice = Choice(self.propensity_kind_, None, None, self.propensity_auc_, self.propensity_pvalue_, self._enough)
         return f"{text[:-1]}, propensity: {choice}]"
+
+
+def base_takes_sparse(learner: Any) -> bool:
+    """Whether every model inside a learner that was given takes sparse matrices; gradient boosting, the default, does not."""
+    names = [name for name in ("estimator", "effect_estimator") if name in learner.get_params(deep=False)]
+    bases = [getattr(learner, name) for name in names]
+    if len(bases) == 2 and bases[1] is None:
+        bases[1] = effect_base(None, bases[0])
+    return all(not isinstance(base, type) and hasattr(base, "__sklearn_tags__") for base in bases) and all(
+        bool(base.__sklearn_tags__().input_tags.sparse) for base in bases
+    )
 
 
 def effect_base(effect_estimator: Any, estimator: Any) -> Any:

@@ -13,6 +13,7 @@ from upturn._experiment import Experiment
 from upturn._nuisance import fit_response, seed_of
 from upturn._parameters import ELSEWHERE, FLAG, LABEL, SEED, Rule
 from upturn._seeds import make_seed
+from upturn._sparse import SparseMatrix, beside, scale_rows
 from upturn._table import Schema
 from upturn._target import Label
 from upturn.meta._base import MetaLearner
@@ -91,8 +92,11 @@ class SLearner(MetaLearner):
 
     def _features(self, X: Floats, indicators: Floats) -> Floats:
         if self._encoder is None:
-            return np.column_stack([X, indicators])
+            return beside(X, indicators) if isinstance(X, SparseMatrix) else np.column_stack([X, indicators])
         encoded = self._encoder.transform(X)
+        if isinstance(encoded, SparseMatrix):
+            arms = range(indicators.shape[1])
+            return beside(encoded, indicators, *(scale_rows(encoded, indicators[:, k]) for k in arms))
         products = [encoded * indicators[:, [k]] for k in range(indicators.shape[1])]
         return np.column_stack([encoded, indicators, *products])
 

@@ -26,7 +26,7 @@ from upturn._nuisance import (
 from upturn._parameters import ELSEWHERE, FLAG, LABEL, Rule
 from upturn._target import Label
 from upturn.base import finite_importances
-from upturn.meta._base import WithPropensity
+from upturn.meta._base import WithPropensity, base_takes_sparse
 
 
 class ClassTransformation(WithPropensity):
@@ -153,6 +153,9 @@ class ClassTransformation(WithPropensity):
             self.coef_, self.intercept_ = model.coef[1], float(model.intercept[1])
         else:
             self._adopt(fit_response(self.estimator, data.X, z, weight, data.schema, seed=0))
+
+    def _takes_sparse(self) -> bool:
+        return self.estimator is None or base_takes_sparse(self)
 
     def _tell(self, data: Experiment) -> None:
         if self.estimator is None:

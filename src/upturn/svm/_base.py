@@ -16,6 +16,7 @@ from upturn._encode import LinearEncoder, row_blocks, tell_dwarfed
 from upturn._experiment import Experiment
 from upturn._parallel import interruptible
 from upturn._parameters import FLAG, LABEL, NONE, SEED, Rule, number, one_of, whole
+from upturn._sparse import SparseMatrix
 from upturn.base import UpliftEstimator, finite_importances
 from upturn.svm._kernels import NAMES, KernelMap
 from upturn.svm._problem import MarginProblem, MarginSolution
@@ -70,6 +71,9 @@ class Machine(UpliftEstimator):
 
     encoder_: LinearEncoder | None
     kernel_map_: KernelMap | None
+
+    def _takes_sparse(self) -> bool:
+        return self.kernel == "linear"
 
     def _learn_features(self, data: Experiment, seed: np.uint64) -> Floats:
         """Fit the encoder and the kernel, and return the matrix the solver works on."""
@@ -181,6 +185,8 @@ class Machine(UpliftEstimator):
         kernel, decision = self.kernel_map_, np.empty(len(X))
         w = self._w if w is None else w
         w = w if kernel is None else kernel.projection @ w
+        if isinstance(X, SparseMatrix) and self.encoder_ is not None:
+            return self.encoder_.times(X, w)
         for rows in row_blocks(len(X), max(X.shape[1], len(w))):
             encoded = self._encoded(X[rows])
             decision[rows] = (encoded if kernel is None else kernel.against_landmarks(encoded)) @ w

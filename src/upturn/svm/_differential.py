@@ -14,6 +14,7 @@ from upturn._arrays import Floats
 from upturn._encode import LinearEncoder, row_blocks, tell_dwarfed
 from upturn._experiment import Experiment
 from upturn._parameters import FLAG, LABEL, Rule, check, number, one_of
+from upturn._sparse import SparseMatrix, dense
 from upturn._target import Label
 from upturn.base import UpliftEstimator
 from upturn.svm import _pairwise
@@ -113,11 +114,16 @@ class DifferentialSVM(UpliftEstimator):
         self.max_iter = max_iter
         self.control = control
 
+    def _takes_sparse(self) -> bool:
+        return True
+
     def _fit(self, data: Experiment) -> None:
         self.encoder_ = LinearEncoder.fit(data.X, data.schema, data.weight, standardize=self.standardize)
         self.coef_names_ = self.encoder_.names(data.schema)
         self.lam_ = self._choose_lam(data)
-        pairs = pair_data(self.encoder_.transform(data.X), data, float(self.C), self.lam_)
+        encoded = self.encoder_.transform(data.X)
+        encoded = dense(encoded, type(self).__name__) if isinstance(encoded, SparseMatrix) else encoded
+        pairs = pair_data(encoded, data, float(self.C), self.lam_)
         with one_thread():
             solution = _pairwise.solve(pairs, self.tol, int(self.max_iter))
         if not solution.gap <= self.tol:
@@ -161,6 +167,9 @@ class DifferentialSVM(UpliftEstimator):
 
     def _predict(self, X: Floats) -> Floats:
         scores = np.empty((len(X), 1))
+        if isinstance(X, SparseMatrix):
+            scores[:, 0] = self.encoder_.times(X, self._w)
+            return scores
         for rows in row_blocks(len(X), max(X.shape[1], len(self._w))):
             scores[rows, 0] = self.encoder_.transform(X[rows]) @ self._w
         return scores

@@ -22,6 +22,7 @@ import numpy as np
 from upturn._arrays import Bools, Floats, Indices
 from upturn._parallel import interruptible
 from upturn._parameters import number
+from upturn._sparse import column_variance
 from upturn.kernels.pairwise import energy_field
 from upturn.svm._problem import (
     ZERO_GAP,
@@ -196,7 +197,7 @@ def _first_hessian(data: MarginData, term: EnergyTerm, w: Floats) -> Floats:
     mean_pull = data.X.T @ term.signed
     spread_pull = data.X.T @ (shares[0] * centred[0] - shares[1] * centred[1]) / sigma
     factor = 4.0 * term.balance * 0.28 ** (2.0 - term.exponent) * sigma ** (term.exponent - 2.0)
-    ridge = 1e-2 * (data.X.var(axis=0) + 1e-12)
+    ridge = 1e-2 * (column_variance(data.X) + 1e-12)
     rank_two = np.outer(mean_pull, mean_pull) + 0.5 * np.outer(spread_pull, spread_pull)
     return np.asarray(factor * (rank_two + np.diag(ridge)))
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from upturn._arrays import Floats, Indices
+from upturn._sparse import SparseMatrix
 from upturn.kernels.hinge import hinge_loss
 from upturn.kernels.power import power_loss
 
@@ -33,7 +34,7 @@ class MarginData:
 
     Attributes
     ----------
-    X : (n, m) C-contiguous
+    X : (n, m) C-contiguous, or sparse
     z : (n,) labels, -1.0 or +1.0
     cost : (K, n) positive; the price of one unit of slack of row i at hyperplane k
     """
@@ -47,7 +48,9 @@ class MarginData:
         cost = np.ascontiguousarray(self.cost[:, rows])
         if times != 1.0:
             cost *= times
-        return MarginData(np.ascontiguousarray(self.X[rows]), np.ascontiguousarray(self.z[rows]), cost)
+        X = self.X[rows]
+        X = X if isinstance(X, SparseMatrix) else np.ascontiguousarray(X)
+        return MarginData(X, np.ascontiguousarray(self.z[rows]), cost)
 
 
 @dataclass(frozen=True)

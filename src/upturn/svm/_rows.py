@@ -27,6 +27,8 @@ import numpy as np
 
 from upturn._arrays import Floats
 from upturn._parallel import interruptible
+from upturn._sparse import SparseMatrix
+from upturn._sparse import scale_rows as sparse_rows
 from upturn.kernels import hinge, power
 from upturn.svm._problem import MarginData
 
@@ -99,10 +101,14 @@ class _Local:
         self._scores = np.zeros((2, n))
         self._rows = np.empty((width, n))  # what the kernels write for each row; the last one is the root of its weight
         self._length = max(256, BLOCK // max(self.n_columns, 1))
-        self._scaled = np.empty((min(self._length, n), self.n_columns))
+        self._scaled = np.empty((0 if isinstance(data.X, SparseMatrix) else min(self._length, n), self.n_columns))
 
     def _products(self) -> tuple[Floats, Floats]:
         """Xᵀ diag(Σ q) X and rows · X in one pass, in blocks of rows fixed by the shape alone."""
+        if isinstance(self.X, SparseMatrix):
+            rooted = sparse_rows(self.X, self._rows[-1])
+            product = interruptible(lambda: (rooted.T @ rooted).toarray(order="C"))
+            return product, np.ascontiguousarray(self._rows[:-1] @ self.X)
         gram, borders = self._block_products(0)
         for start in range(self._length, self.X.shape[0], self._length):
             more_gram, more_borders = self._block_products(start)
@@ -119,7 +125,10 @@ class _Local:
         return scaled.T @ scaled, rows[:-1] @ X
 
     def _move(self, dw: Floats) -> None:
-        self.X.dot(dw, out=self._scores[hinge.DT])
+        if isinstance(self.X, SparseMatrix):
+            self._scores[hinge.DT] = self.X @ dw
+        else:
+            self.X.dot(dw, out=self._scores[hinge.DT])
 
 
 class HingeRows(_Local):

@@ -20,9 +20,12 @@ from threadpoolctl import ThreadpoolController
 from upturn._arrays import Bools, Floats
 from upturn._encode import Moments
 from upturn._parallel import interruptible
+from upturn._sparse import SparseMatrix
 from upturn.svm import _band, _batch, _energy, _newton
 from upturn.svm._problem import MarginData, MarginProblem, MarginSolution
 
+DENSE = 1 << 24  # numbers of a sparse matrix that is solved as a dense one
+MOST_SIDE = 8_000  # of a square matrix of a sparse problem: half a gigabyte
 Start = tuple[Floats, Floats]  # (w, b) of a neighbouring problem
 
 
@@ -63,8 +66,10 @@ class Prepared:
     ``live`` are the rows that may have a cost above 0.
     """
 
+    X: Any
+
     def __init__(
-        self, problem: MarginProblem, X: Floats, z: Floats, live: Bools, energy: _energy.EnergyTerm | None = None
+        self, problem: MarginProblem, X: Any, z: Floats, live: Bools, energy: _energy.EnergyTerm | None = None
     ) -> None:
         self._energy = energy if energy is not None and energy.balance > 0.0 else None
         if energy is not None:
@@ -75,18 +80,44 @@ class Prepared:
             if self._energy is not None:
                 self._energy = replace(self._energy, signed=self._energy.signed[self._live])
         self._mean: Floats | None = None
-        if problem.intercept and len(X):
+        self._rotation: Floats | None = None
+        self._among_rows: tuple[SparseMatrix, Floats] | None = None
+        if isinstance(X, SparseMatrix):
+            X = X.toarray() if X.shape[0] * X.shape[1] <= DENSE else self._sparse(X, problem)
+        self.problem, self.X, self.z = problem, X, z
+        if isinstance(X, SparseMatrix):
+            return
+        if problem.intercept and len(X) and self._among_rows is None:
             moments = Moments.of(X)
             if (np.abs(moments.mean) * np.sqrt(moments.total) > moments.norm).any():
                 self._mean = moments.mean
                 X = X - self._mean
-        self._rotation: Floats | None = None
         if X.shape[1] > X.shape[0] and problem.quadratic is None:
             self._rotation, triangle = interruptible(np.linalg.qr, X.T)
             X = triangle.T
             if problem.linear is not None:
                 problem = replace(problem, linear=self._rotation.T @ problem.linear)
         self.problem, self.X, self.z = problem, np.ascontiguousarray(X), z
+
+    def _sparse(self, X: SparseMatrix, problem: MarginProblem) -> Any:
+        """A large sparse matrix as it is, or among its rows where they are fewer than its columns: w lies in their span.
+
+        With X Xᵀ = U Λ Uᵀ, the rows of U √Λ have the products of those of X.
+        """
+        n, m = X.shape
+        if min(n, m) > MOST_SIDE:
+            raise ValueError(
+                f"X is a sparse matrix of {n:,} rows and {m:,} columns, and the exact solver keeps a square matrix of the shorter side, of which it "
+                f"takes up to {MOST_SIDE:,}: take fewer columns first, for example with sklearn.decomposition.TruncatedSVD or a "
+                "vectorizer's max_features"
+            )
+        if m <= n or problem.quadratic is not None or problem.linear is not None:
+            return X
+        values, vectors = interruptible(np.linalg.eigh, (X @ X.T).toarray())
+        kept = values > 1e-13 * max(float(values[-1]), 0.0)
+        root = np.sqrt(values[kept])
+        self._among_rows = X, vectors[:, kept] / root
+        return vectors[:, kept] * root
 
     def solve(self, cost: Floats, start: Start | None = None) -> MarginSolution:
         """Solve the problem for these costs, of shape (K, number of all rows)."""
@@ -107,7 +138,7 @@ class Prepared:
     @property
     def small(self) -> bool:
         """Whether many problems are solved faster together, by ``solve_many``, than each from its neighbour's solution."""
-        return self._energy is None and _batch.suits(self.problem, self.X)
+        return self._energy is None and not isinstance(self.X, SparseMatrix) and _batch.suits(self.problem, self.X)
 
     def solve_many(self, costs: list[Floats]) -> Iterator[MarginSolution]:
         """Solve the problems of all these costs."""
@@ -123,6 +154,9 @@ class Prepared:
             return None
         w, b = start
         b = b if self._mean is None else b - float(self._mean @ w)
+        if self._among_rows is not None:
+            X, back = self._among_rows
+            return back.T @ (X @ w), b
         return (w if self._rotation is None else self._rotation.T @ w), b
 
     def _outside(self, found: MarginSolution, cost: Floats) -> MarginSolution:
@@ -133,6 +167,9 @@ class Prepared:
             found = replace(found, alpha=alpha)
         if self._rotation is not None:
             found = replace(found, coef=self._rotation @ found.coef)
+        if self._among_rows is not None:
+            X, back = self._among_rows
+            found = replace(found, coef=np.asarray(X.T @ (back @ found.coef)))
         if self._mean is not None:
             shift = float(self._mean @ found.coef)
             found = replace(

@@ -12,6 +12,7 @@ from upturn._arrays import Floats, Indices, Ints
 from upturn._experiment import Experiment
 from upturn._parameters import FLAG, NONE, Rule, check, number, one_of
 from upturn._seeds import make_seed
+from upturn._sparse import SparseMatrix, dense
 from upturn._target import Label
 from upturn.svm._base import Machine
 from upturn.svm._energy import EXPONENT, EnergyTerm, signed_weights
@@ -335,6 +336,8 @@ class UpliftTask:
             return self.prepared.solve(cost, start)
         from upturn.svm import _stochastic
 
+        if isinstance(self.features, SparseMatrix):
+            self.features = dense(self.features, f"solver={self._solver!r}")
         data, problem = MarginData(self.features, self.z, cost), self._problem
         return _stochastic.solve(self._solver, data, self._energy, problem.max_iter, problem.tol, self._seed)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from upturn._arrays import Floats
 from upturn._parameters import one_of
+from upturn._sparse import SparseMatrix
 from upturn.svm._problem import MarginSolution
 from upturn.svm._solve import Prepared, Start
 
@@ -100,4 +101,6 @@ def explain(name: str, point: str, p: float, solution: MarginSolution, ranking: 
 
 def _varies(X: Floats) -> bool:
     """Whether any column has two values."""
+    if isinstance(X, SparseMatrix):
+        return bool((X.max(axis=0) - X.min(axis=0)).count_nonzero())
     return any(np.nanmin(column, initial=np.inf) < np.nanmax(column, initial=-np.inf) for column in X.T)
