@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
 from scipy.special import ndtr
 
 from upturn._arrays import Bools, Floats
@@ -65,10 +64,26 @@ def count_pvalue(n: int, ones: int, n1: int, seen: int) -> float:
     if ones in (0, n) or n1 in (0, n):
         return 1.0
     if min(ones, n - ones) * min(n1, n - n1) / n < _ENOUGH:
-        law = stats.hypergeom
-        return float(min(1.0, 2 * min(law.cdf(seen, n, ones, n1), law.sf(seen - 1, n, ones, n1))))
+        least, most = max(0, ones + n1 - n), min(ones, n1)
+        k = np.arange(least, most)  # P(k + 1) / P(k), by the law of draws without putting back
+        law = chances(np.log((ones - k) * (n1 - k)) - np.log((k + 1.0) * (n - ones - n1 + k + 1.0)))
+        at = seen - least
+        return float(min(1.0, 2 * min(law[: at + 1].sum(), law[at:].sum())))
     variance = n1 * (n - n1) * ones * (n - ones) / (float(n) * n * (n - 1))
     return two_sided((seen - n1 * ones / n) / np.sqrt(variance))
+
+
+def chances(log_ratios: Floats) -> Floats:
+    """The chances of 0, 1, … from the logarithms of the ratio of each to the one before: scipy's laws take long to import."""
+    logs = np.concatenate(([0.0], np.cumsum(log_ratios)))
+    parts = np.exp(logs - logs.max())
+    return np.asarray(parts / parts.sum())
+
+
+def mean_ranks(values: Floats) -> Floats:
+    """The ranks of numbers from 1 on; equal ones share the mean of theirs."""
+    _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[codes])
 
 
 def rank_pvalue(values: Floats, treated: Bools) -> float:

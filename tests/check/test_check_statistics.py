@@ -91,6 +91,29 @@ def test_rank_pvalue_does_not_depend_on_scale_or_outliers():
     assert _balance.rank_pvalue(values, ~treated) == pytest.approx(p, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("n", "ones", "n1"), [(60, 7, 21), (60, 53, 39), (1000, 3, 400), (100_000, 2000, 1500), (50, 25, 49)]
+)
+def test_count_pvalue_is_exact_where_a_cell_is_small(n, ones, n1):
+    law, least, most = stats.hypergeom(n, ones, n1), max(0, ones + n1 - n), min(ones, n1)
+    for seen in {least, least + 1, int(law.mean()), int(law.mean()) + 3, most}:
+        exact = min(1.0, 2 * min(law.cdf(seen), law.sf(seen - 1)))
+        assert _balance.count_pvalue(n, ones, n1, seen) == pytest.approx(exact, rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize(("t", "freedom"), [(0.3, 4), (-2.0, 17.3), (12.0, 2.5), (2.2, np.inf)])
+def test_student_tail(t, freedom):
+    assert statistics.student_tail(t, freedom) == pytest.approx(stats.t.sf(t, freedom), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("seen", "total", "share"), [(3, 20, 0.5), (0, 15, 0.1), (15, 15, 0.1), (700, 9000, 0.08), (5, 9, 1 / 3)]
+)
+def test_share_pvalue_of_two_is_exact(seen, total, share):
+    found = statistics.share_pvalue(np.array([total - seen, seen]), np.array([1 - share, share]))
+    assert found == pytest.approx(stats.binomtest(seen, total, share).pvalue, rel=1e-9)
+
+
 def test_share_pvalue():
     assert statistics.share_pvalue(np.array([48, 52]), np.array([0.5, 0.5])) == pytest.approx(
         stats.binomtest(52, 100, 0.5).pvalue

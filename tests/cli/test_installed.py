@@ -68,6 +68,22 @@ def test_help_is_quick_and_loads_nothing_heavy():
     assert "Example: upturn check mail.csv" in ran.stdout
 
 
+def test_check_loads_nothing_that_it_does_not_need(tmp_path):
+    """Under 2 s by the clock of a quiet machine, most of it imports: processor time, the least of three."""
+    rng = np.random.default_rng(0)
+    n = 10_000
+    columns = {f"x{j}": rng.normal(size=n) for j in range(6)}
+    arm, text = rng.integers(0, 2, n), rng.choice(["web", "shop"], n)
+    pl.DataFrame({**columns, "text": text, "arm": arm, "y": rng.integers(0, 2, n)}).write_csv(tmp_path / "t.csv")
+    line = ("-m", "upturn", "check", str(tmp_path / "t.csv"), "--outcome", "y", "--treatment", "arm")
+    line = (*line, "--roles", str(tmp_path / "t.toml"))
+    ran, _ = cpu_seconds("-X", "importtime", *line)
+    loaded = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
+    assert "polars" in loaded
+    assert not loaded & {"sklearn", "pandas", "scipy.stats", "matplotlib", "jinja2", "joblib"}
+    assert min(cpu_seconds(*line)[1] for _ in range(3)) < 3.0
+
+
 def test_completion_and_version(upturn):
     ran = subprocess.run(
         [sys.executable, "-m", "upturn", "--show-completion", "bash"],

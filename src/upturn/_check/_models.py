@@ -8,11 +8,12 @@ import numpy as np
 
 from upturn._arrays import Bools, Floats, Indices
 from upturn._check import _statistics as statistics
+from upturn._check._classifier import held_out_scores
 from upturn._check._clustered import by_cluster
 from upturn._check._report import Finding, p_text
 from upturn._check._trial import Pair, Trial
 from upturn._encode import BLOCK, LinearEncoder
-from upturn._nuisance._levels import code_levels, number_levels
+from upturn._levels import code_levels, number_levels
 from upturn._target import Label
 
 MOST_ROWS = 100_000  # of an arm and control that the models see
@@ -29,14 +30,11 @@ def tell_apart(trial: Trial, limit: float) -> Finding:
         return Finding("classifier", "skipped", None, limit, f"fewer than {LEAST_ROWS} rows in an arm")
     if trial.whole and trial.arm_sizes.min() < LEAST_CLUSTERS:
         return Finding("classifier", "skipped", None, limit, f"fewer than {LEAST_CLUSTERS} clusters in an arm")
-    from threadpoolctl import threadpool_limits
-
     pvalues, areas = [], []
     for whole in trial.pairs:
         pair = trial.thinned(whole, MOST_ROWS, _CLASSIFIER)
         half = trial.half(pair, _CLASSIFIER)
-        with threadpool_limits(limits=1):  # trees this small are slower on several threads
-            sides = [_area(trial, pair, fit) for fit in (half, ~half)]
+        sides = [_area(trial, pair, fit) for fit in (half, ~half)]
         areas.append(float(np.mean([area for area, _ in sides])))
         pvalues.append(min(1.0, 2 * min(p for _, p in sides)))
     best, labels = int(np.argmin(pvalues)), trial.data.target.labels
@@ -67,25 +65,13 @@ def _apart(labels: list[Label], pvalues: list[float], limit: float) -> str:
 
 def _area(trial: Trial, pair: Pair, fit: Bools) -> tuple[float, float]:
     """Return area and p-value, on the rows not in ``fit``, of a model of who is treated made with those in it."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
     (_, rows, treated), data = pair, trial.data
     known = _telling(data.X, rows[fit], treated[fit])
     if not len(known):
         return 0.5, 1.0
     features, categorical = data.X[np.ix_(rows, known)], np.array([data.schema.levels[j] is not None for j in known])
     codes = number_levels(features[fit], replace(data.schema, levels=tuple(data.schema.levels[j] for j in known)))
-    features = code_levels(features, codes)
-    model = HistGradientBoostingClassifier(
-        max_iter=20,
-        learning_rate=0.2,
-        max_leaf_nodes=8,
-        early_stopping=False,
-        categorical_features=categorical,
-        random_state=0,
-    )
-    model.fit(features[fit], treated[fit])
-    score = model.decision_function(features[~fit])
+    score = held_out_scores(code_levels(features, codes), categorical, treated, fit)
     if trial.whole and trial.clusters is not None:
         return statistics.auc_test(*by_cluster(score, treated[~fit], trial.clusters[rows[~fit]]))
     return statistics.auc_test(score, treated[~fit])

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
-from scipy.special import ndtr
+from scipy.special import chdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from upturn._arrays import Bools, Floats, Indices, Ints
+from upturn._balance import chances, mean_ranks
 from upturn._columns import power_of_two
 
 
@@ -17,10 +17,12 @@ def share_pvalue(counts: Ints, shares: Floats) -> float:
     """P-value of group sizes against intended shares: exact for two groups of moderate size, else chi-square."""
     total = int(counts.sum())
     if len(counts) == 2 and total < 10_000:
-        return float(stats.binomtest(int(counts[1]), total, float(shares[1])).pvalue)
+        k = np.arange(total)
+        law = chances(np.log((total - k) / (k + 1.0)) + np.log(shares[1]) - np.log1p(-shares[1]))
+        return float(min(1.0, law[law <= law[counts[1]] * (1 + 1e-7)].sum()))  # all that is no likelier
     expected = shares * total
     statistic = float(((counts - expected) ** 2 / expected).sum())
-    return float(stats.chi2.sf(statistic, len(counts) - 1))
+    return float(chdtrc(len(counts) - 1, statistic))
 
 
 def standardised_difference(values: Floats, treated: Bools, weight: Floats) -> float:
@@ -68,6 +70,11 @@ def effective_rows(weight: Floats) -> float:
     return total**2 / float(weight @ weight) if total > 0 else 0.0
 
 
+def student_tail(t: float, freedom: float) -> float:
+    """P(T > t) by Student's law, the normal one with endless degrees of freedom."""
+    return float(stdtr(freedom, -t) if np.isfinite(freedom) else ndtr(-t))
+
+
 @dataclass(frozen=True)
 class Effect:
     """A difference of means with its standard error, interval and the p-value of there being none."""
@@ -81,9 +88,10 @@ class Effect:
     @classmethod
     def of(cls, value: float, se: float, freedom: float, interval: float) -> Effect:
         """By Student's law."""
-        half = float(stats.t.ppf(0.5 + interval / 2, freedom)) * se
+        tail = 0.5 + interval / 2
+        half = float(stdtrit(freedom, tail) if np.isfinite(freedom) else ndtri(tail)) * se
         if se > 0:
-            pvalue = float(2 * stats.t.sf(abs(value) / se, freedom))
+            pvalue = 2 * student_tail(abs(value) / se, freedom)
         else:
             pvalue = float(value == 0)
         return cls(value, se, value - half, value + half, pvalue)
@@ -153,8 +161,7 @@ def auc_test(score: Floats, treated: Bools) -> tuple[float, float]:
     n0 = n - n1
     if n1 == 0 or n0 == 0:
         return 0.5, 1.0
-    _, codes, counts = np.unique(score, return_inverse=True, return_counts=True)
-    centred = (np.cumsum(counts) - (counts - 1) / 2)[codes] - (n + 1) / 2
+    centred = mean_ranks(score) - (n + 1) / 2
     spread = float(centred @ centred)
     if spread == 0:
         return 0.5, 1.0
@@ -200,4 +207,4 @@ def calibration_test(
     se = float(np.sqrt((inverse @ meat @ inverse)[-1, -1]))
     if se == 0:
         return 1.0
-    return float(stats.t.sf(coefficients[-1] / se, max(freedom, 1)))
+    return student_tail(coefficients[-1] / se, max(freedom, 1))

@@ -17,9 +17,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from threadpoolctl import ThreadpoolController
 
 from upturn._arrays import Floats
+from upturn._levels import MOST_LEVELS, LevelCodes, code_levels, number_levels
 from upturn._nuisance import _inside_sklearn
 from upturn._nuisance._flat_trees import FlatTrees
-from upturn._nuisance._levels import MOST_LEVELS, LevelCodes, code_levels, number_levels
 from upturn._parallel import interruptible
 from upturn._sparse import is_sparse
 from upturn._table import Schema

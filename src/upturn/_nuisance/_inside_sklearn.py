@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Ints
+from upturn._levels import LevelCodes
 from upturn._nuisance._flat_trees import AS_MISSING, LEFT, RIGHT, FlatTrees
-from upturn._nuisance._levels import LevelCodes
 
 
 def flatten(model: Any, codes: LevelCodes, logit: bool) -> FlatTrees:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from upturn._arrays import Arms, Bools, Floats
+from upturn._balance import mean_ranks
 from upturn._check._statistics import auc_test, standardised_difference
 
 if TYPE_CHECKING:
@@ -146,9 +147,7 @@ def _alone(column: _Column, values: Floats, y: Floats) -> str:
             if abs(area - 0.5) >= _PERFECT - 0.5
             else ""
         )
-    from scipy.stats import rankdata
-
-    ranks = rankdata(values), rankdata(y)
+    ranks = mean_ranks(values), mean_ranks(y)
     if min(rank.std() for rank in ranks) == 0:
         return ""
     link = float(np.corrcoef(*ranks)[0, 1])

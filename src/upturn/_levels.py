@@ -1,4 +1,4 @@
-"""How the levels of categorical columns are numbered for scikit-learn's boosting.
+"""How the levels of categorical columns are numbered for boosted trees, scikit-learn's and those of `check`.
 
 The numbers of a column are an array ``code[level]``, -1 for a level that had no row in the fit; None is a column of numbers.
 """
