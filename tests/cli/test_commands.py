@@ -11,7 +11,7 @@ from upturn.cli import main
 
 FLAGS = ("--outcome", "visit", "--treatment", "segment", "--drop", "clicks")
 FEATURES = ["age", "region", "spend_before", "member"]
-SMALL = ("--set", "n_estimators=10", "--set", "max_depth=3")
+SMALL = ("--model", "forest", "--set", "n_estimators=10", "--set", "max_depth=3")
 
 
 @pytest.fixture(scope="module")
@@ -229,9 +229,9 @@ def test_datasets(run):
     ("line", "message"),
     [
         ("fit --model forrest", "there is no model 'forrest': did you mean 'forest'?"),
-        ("fit --set max_deph=3", "UpliftForest has no parameter 'max_deph'; did you mean 'max_depth'?"),
+        ("fit --model forest --set max_deph=3", "UpliftForest has no parameter 'max_deph'; did you mean 'max_depth'?"),
         ("fit --set max_depth", "expected NAME=VALUE"),
-        ("fit --set n_estimators=0", "n_estimators=0: expected a whole number of at least 1"),
+        ("fit --model forest --set n_estimators=0", "n_estimators=0: expected a whole number of at least 1"),
         ("fit -o nowhere/model.upturn", "there is no folder"),
         ("fit --jobs 0", "n_jobs=0"),
         ("compare --models forest", "expected at least two models"),
@@ -292,7 +292,8 @@ def test_models_by_name_and_by_class():
     for short, name in MODELS.items():
         assert type(make_model(short, (), control="c", seed=3, jobs=1)).__name__ == name
         assert class_name(name.lower()) == name
-    assert class_name("auto") == "UpliftForest"
+    automatic = make_model("auto", ("effort=normal",), control="c", seed=3, jobs=1)
+    assert (automatic.effort, automatic.metric, automatic.random_state) == ("normal", None, 3)
     others = {"FilterSelector", "UMODLDiscretizer", "UMODLSelector", "UpliftCalibrator"}
     assert set(MODELS.values()) == set(REGISTRY) - others  # a new model has a name here too
 

@@ -251,7 +251,7 @@ class _Bad(TLearner):
 def test_steps_and_the_order_of_rows():
     steps = make_steps(100_000, EFFORTS["normal"])
     assert [step.learnt for step in steps] == [2500, 10_000, 40_000]
-    assert [step.asked for step in steps] == [10_000, 40_000, 40_000]
+    assert [step.asked for step in steps] == [10_000, 40_000, 100_000]
     assert [step.trees for step in steps] == [0.25, 0.5, 1.0]
     assert [step.learnt for step in make_steps(900, EFFORTS["normal"])] == [900]
     from upturn._experiment import Experiment

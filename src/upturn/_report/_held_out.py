@@ -10,13 +10,19 @@ import numpy as np
 from sklearn.base import clone
 
 from upturn._arrays import Floats, Indices
+from upturn._experiment import Experiment as Encoded
+from upturn._nuisance import choose_propensity
 from upturn._splitters import UpliftGroupKFold, UpliftKFold, take_rows
+from upturn._table import read_table
 from upturn._target import Target, decode
+from upturn.ensemble import UpliftAuto
 from upturn.meta import OneVsControl, TLearner
 from upturn.policy import UpliftCalibrator
 from upturn.trees import UpliftForest, UpliftTree
 
 ONE_RULE = "one rule"  # the name of the baseline that every model must beat
+_NAMES = {"UpliftForest": "forest", "UpliftAuto": "automatic"}
+_CHOOSING = 3  # folds inside a fold
 _NO_EFFECTS = ("upturn.svm", "upturn.boosting")  # rooms whose scores rank people, but are no effects
 
 
@@ -55,12 +61,16 @@ class HeldOut:
 
 
 def default_models(estimator: Any, seed: int, n_jobs: int | None) -> tuple[str, dict[str, Any]]:
-    """The model the page is about, a forest unless another is given, and one it is compared with, by name."""
+    """The model the page is about, one that chooses unless another is given, and one it is compared with, by name.
+
+    The choice is made anew in the training part of every fold, so that what is reported was not chosen by the rows it is reported on.
+    """
+    chooses = UpliftAuto("low", metric=None, cv=_CHOOSING, random_state=seed, n_jobs=n_jobs)
     forest, two = UpliftForest(random_state=seed, n_jobs=n_jobs), TLearner(random_state=seed, n_jobs=n_jobs)
-    main = forest if estimator is None else estimator
+    main = chooses if estimator is None else estimator
     if isinstance(main, TLearner):
         return "two models", {"two models": main, "forest": forest}
-    name = "forest" if isinstance(main, UpliftForest) else type(main).__name__
+    name = _NAMES.get(type(main).__name__, type(main).__name__)
     return name, {name: main, "two models": two}
 
 
@@ -79,6 +89,14 @@ def prepare(model: Any, target: Target, seed: int) -> Any:
     if not _gives_effects(made):
         made = UpliftCalibrator(made, random_state=seed, control=target.control)
     return made
+
+
+def _settled(model: Any, data: Experiment) -> Any:
+    """A model that would look in every fold whether arms were given at random looks once: outcomes play no part in that."""
+    if not isinstance(model, UpliftAuto) or model.propensity != "auto":
+        return model
+    choice = choose_propensity("auto", Encoded(*read_table(data.X, quiet=True), data.target), model.n_jobs)
+    return model.set_params(propensity="shares") if choice.kind == "shares" else model
 
 
 def _gives_effects(model: Any) -> bool:
@@ -106,7 +124,7 @@ def score_held_out(
 ) -> HeldOut:
     """Score every row by a model fitted to the folds it is not in; ``step`` hears what is being done."""
     folds = split(data, cv, seed)
-    made = {name: prepare(model, data.target, seed) for name, model in models.items()}
+    made = {name: _settled(prepare(model, data.target, seed), data) for name, model in models.items()}
     scores = {name: np.empty((len(data.target), data.target.n_arms)) for name in made}
     importances: dict[str, list[Any]] = {name: [] for name in made}
     for name, model in made.items():

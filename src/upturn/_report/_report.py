@@ -140,7 +140,7 @@ def report(
     treatment : array of shape (n,)
         Labels of the arms; left out when y is packed. y, treatment, sample_weight and groups may also be names of columns of X.
     estimator : model, optional
-        The model of the page; by default a forest. One that knows a single arm is fitted once per arm, and one whose scores
+        The model of the page; by default :class:`upturn.ensemble.UpliftAuto`, which chooses anew in every fold. One that knows a single arm is fitted once per arm, and one whose scores
         only rank people is calibrated.
     models : mapping from name to model, optional
         What it is compared with, besides a single rule; by default two separate models.

@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from upturn.cli._command import Session
-from upturn.cli._models import AUTO, MODELS
+from upturn.cli._models import MODELS
 
 OUTPUT = Annotated[str, typer.Option("--output", "-o", help="File to write the model to.")]
 MODEL = Annotated[
     str,
-    typer.Option("--model", "-m", help=f"auto (at present the {AUTO}), {', '.join(MODELS)}; or the name of a class."),
+    typer.Option("--model", "-m", help=f"{', '.join(MODELS)}; or the name of a class."),
 ]
 SETTINGS = Annotated[
     list[str] | None, typer.Option("--set", help="A parameter of the model, NAME=VALUE; may be repeated.")

@@ -9,10 +9,12 @@ from typing import Any
 
 from upturn.cli._say import UserError, did_you_mean
 
-AUTO = "forest"  # what --model auto means
+# What a model is given before anything is set: "auto" does as much as one waits for, and is measured by other commands.
+_FIRST: dict[str, dict[str, Any]] = {"UpliftAuto": {"effort": "low", "metric": None}}
 
 # Short names first, as they are listed; the names of the classes are understood as well.
 MODELS = {
+    "auto": "UpliftAuto",
     "forest": "UpliftForest",
     "cts": "CTSForest",
     "ucts": "UCTSForest",
@@ -27,7 +29,6 @@ MODELS = {
     "transformation": "ClassTransformation",
     "treated": "TreatedOnly",
     "one-vs-control": "OneVsControl",
-    "choose": "UpliftAuto",
     "stacking": "UpliftStacking",
     "svm": "UpliftSVM",
     "svm-cv": "UpliftSVMCV",
@@ -40,13 +41,12 @@ MODELS = {
 
 def class_name(name: str) -> str:
     """The class that a name means."""
-    short = AUTO if name == "auto" else name
-    if short in MODELS:
-        return MODELS[short]
+    if name in MODELS:
+        return MODELS[name]
     for known in MODELS.values():
         if known.casefold() == name.casefold():
             return known
-    raise UserError(f"there is no model {name!r}: {did_you_mean(name, ['auto', *MODELS, *MODELS.values()])}")
+    raise UserError(f"there is no model {name!r}: {did_you_mean(name, [*MODELS, *MODELS.values()])}")
 
 
 def make_model(
@@ -58,7 +58,7 @@ def make_model(
 
     known = class_name(name)
     kind = getattr(importlib.import_module(REGISTRY[known]), known)
-    model = kind()
+    model = kind(**_FIRST.get(known, {}))
     names = list(model.get_params(deep=False))
     ours = {"control": control, "random_state": seed, "n_jobs": jobs}
     model.set_params(**{key: value for key, value in ours.items() if key in names})

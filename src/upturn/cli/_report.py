@@ -76,6 +76,8 @@ def report(
         "seed": session.seed,
         "jobs": session.jobs,
     }
+    if model == "auto":  # it chooses anew in every fold, by folds of its own
+        settings = ["cv=3", *(settings or [])]
     made = make_model(model, settings or (), **common)
     with whole_file(output) as place, voice.step(f"{len(data.y):,} rows and {data.X.width} features"):
         found = make(

@@ -80,7 +80,7 @@ class UpliftAuto(Stack):
     ----------
     effort : {"low", "normal", "high"}
         How much is tried, counted in rows and trees, so that a seed gives the same model on any machine and any number of threads. It says
-        how many rows candidates are compared on (at most 10,000, 40,000 or 160,000), how many trees a forest has (50, 100 or 400), how many
+        how many rows candidates are compared on (at most 8,000, 40,000 or 160,000), how many trees a forest has (50, 100 or 400), how many
         rows × trees a last fit may have (40 million, 120 million or 2 billion), and "low" leaves out the slowest candidates.
     time_budget : float, optional
         Seconds after which no more is tried. It only cuts what the effort allows, and a warning says what: the result then depends on

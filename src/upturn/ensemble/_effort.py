@@ -19,7 +19,7 @@ from upturn.policy import UpliftCalibrator
 
 EffortName = Literal["low", "normal", "high"]
 _STEP = 4  # rows of a step are that many times those of the one before
-_FIRST = 2_500  # rows of the first step at least: on fewer, halving would throw dice
+_FIRST = 2_000  # rows of the first step at least: on fewer, halving would throw dice
 _ASKED = 4  # times as many rows are asked about as are learnt from, where there are as many
 _BOOSTED, _LINEAR = 100, 2  # trees of a model of outcomes, and what a linear one counts as
 # Models of a number that a learner fits, for k arms and cv folds inside.
@@ -43,7 +43,7 @@ class Effort:
 
 
 EFFORTS: dict[str, Effort] = {
-    "low": Effort(10_000, 4e7, 50, False),
+    "low": Effort(8_000, 4e7, 50, False),
     "normal": Effort(40_000, 1.2e8, 100, True),
     "high": Effort(160_000, 2e9, 400, True),
 }
@@ -65,7 +65,7 @@ def make_steps(n: int, effort: Effort) -> list[Step]:
     while sizes[-1] // _STEP >= _FIRST:
         sizes.append(sizes[-1] // _STEP)
     sizes.reverse()
-    return [Step(size, min(most, _ASKED * size), 0.5 ** (len(sizes) - 1 - place)) for place, size in enumerate(sizes)]
+    return [Step(size, min(n, _ASKED * size), 0.5 ** (len(sizes) - 1 - place)) for place, size in enumerate(sizes)]
 
 
 def with_trees(model: UpliftEstimator, share: float) -> UpliftEstimator:
