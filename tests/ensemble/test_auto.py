@@ -149,7 +149,7 @@ def test_the_same_bits_on_any_number_of_threads_and_from_a_file(tmp_path, arms):
 
 
 def test_several_arms_are_decided_one_by_one():
-    X, y, t = trial(1800, arms=2)
+    X, y, t = trial(1800, seed=1, arms=2)
     model = UpliftAuto(cv=3, **QUICK).fit(X, y, t)
     table = model.weights_
     first = np.asarray(table["arm"]) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import cauchy, norm, rankdata
+from scipy.stats import cauchy, chi2, norm, rankdata
 
 from upturn._experiment import Experiment
 from upturn._table import read_table
@@ -48,7 +48,9 @@ def test_the_statistics_by_hand():
     single = [abs(errors(column)) for column in X.T]
     assert found.z_feature == pytest.approx(max(single))
     chance = 1 - (1 - 2 * norm.sf(max(single))) ** 4
-    both = cauchy.sf(np.mean([cauchy.isf(p) for p in (norm.sf(found.z), chance)]))
+    G = np.column_stack([w * left(r) * left(s * column) for column in X.T])
+    together = chi2.sf(G.sum(axis=0) @ np.linalg.solve(G.T @ G, G.sum(axis=0)), 4)
+    both = cauchy.sf(np.mean([cauchy.isf(p) for p in (norm.sf(found.z), chance, together)]))
     assert found.pvalue == pytest.approx(both)
     assert found.enough == (both < LEVEL)
     noise = np.average(left(r) ** 2, weights=w)
@@ -72,6 +74,17 @@ def test_by_chance_it_is_seldom_enough_and_with_a_clear_effect_always():
     nothing = weigh_evidence(problem, np.ones((200, 2)), np.empty((200, 0)), 5, 1)
     assert (nothing.z, nothing.z_feature, nothing.enough) == (0.0, 0.0, False)
     assert np.isnan(nothing.rows)
+
+
+def test_features_that_are_copies_count_once_and_many_are_not_looked_at_together():
+    rng = np.random.default_rng(3)
+    X, problem = problem_of(rng)
+    twice = weigh_evidence(problem, X, np.column_stack([X, X[:, :1]]), 5, 1)
+    once = weigh_evidence(problem, X, X, 5, 1)
+    assert twice.z_feature == pytest.approx(once.z_feature)
+    assert abs(twice.pvalue - once.pvalue) < 0.1
+    wide = weigh_evidence(problem, X, rng.normal(size=(300, 200)), 5, 1)
+    assert 0 < wide.pvalue < 1
 
 
 def test_several_arms_share_the_level():

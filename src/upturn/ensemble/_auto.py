@@ -71,8 +71,8 @@ class UpliftAuto(Stack):
     2. Those that are left are stacked, as in :class:`UpliftStacking`: :math:`\tau = c + \sum_j a_j (\tau_j - \bar\tau_j)` with
        :math:`a \ge 0, \sum_j a_j \le 1`.
     3. Unless the rows show that effects differ, everybody is predicted the average effect, and a warning says so, with the
-       number of rows that might show more. The test asks twice, at 8% together: do effects predicted for unseen rows go with
-       effects, and does any single feature?
+       number of rows that might show more. The test looks three times, at 8% together: do effects predicted for unseen rows go
+       with effects, does any single feature, do all features together?
     4. All of this is done again without each fold, and what it predicts for the rows of that fold is measured: ``held_out_`` is not
        what anything was chosen by. From 20,000 rows on one fold is held out, and the models chosen without it are fitted to all rows at the end.
 
@@ -120,7 +120,7 @@ class UpliftAuto(Stack):
         Whether everybody is predicted the average effect.
     evidence_ : Table
         For each arm the test of whether effects differ: ``z`` of the candidates' predictions, ``z_feature``, the largest of a single
-        feature, and the ``pvalue`` of both; ``rows`` at which effects that differ as much as predicted would be seen, NaN where nothing
+        feature, and the ``pvalue`` of all looks; ``rows`` at which effects that differ as much as predicted would be seen, NaN where nothing
         suggests any; and the ``spread`` (standard deviation) of effects that would have been seen.
     weights_ : Table
         Weight of every candidate, for each arm.

@@ -1,10 +1,11 @@
-r"""Whether effects differ at all: the two looks that decide between a stack and one effect for everybody.
+r"""Whether effects differ at all: the three looks that decide between a stack and one effect for everybody.
 
-The first asks whether what candidates predict for rows they have not seen goes with effects, the second whether any single feature does. The
-first sees what only models see, such as interactions; the second is surer of itself where one feature tells it all, because it need not
-learn a direction first. Their p-values are combined by the Cauchy distribution, which holds however they hang together:
+The first asks whether what candidates predict for rows they have not seen goes with effects, the second whether any single feature does, the third
+whether all features together do, along a line. The first sees what only models see, such as interactions; the others are surer of themselves where
+one feature, or many a little, tell it all, because they need not learn a direction first. The p-values are combined by the Cauchy
+distribution, which holds however they hang together:
 
-.. math:: p = \tfrac12 - \tfrac1\pi \arctan \Bigl( \tfrac12 \sum_{i=1}^2 \tan\bigl((\tfrac12 - p_i)\,\pi\bigr) \Bigr).
+.. math:: p = \tfrac12 - \tfrac1\pi \arctan \Bigl( \tfrac13 \sum_{i=1}^3 \tan\bigl((\tfrac12 - p_i)\,\pi\bigr) \Bigr).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import chdtrc, ndtr, ndtri
 from scipy.stats import rankdata
 
 from upturn._arrays import Floats
@@ -23,12 +24,14 @@ from upturn.ensemble._losses import Problem
 LEVEL = 0.08  # of the test; with several arms, of all together
 _MOST_LEVELS = 20  # of a categorical column that are looked at, the most frequent ones
 _SEEN = 4.0  # standard errors of the best ranking there could be at which differences are found 9 times in 10
+_ROWS_A_FEATURE = 20  # below which features are not looked at together
+_NOTHING = 1e-300
 _HINT = 0.3  # standard errors below which predictions say nothing about how many rows would show more
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The statistics of both looks, the p-value of both together, and whether that is enough.
+    """The statistics of the first two looks, the p-value of all, and whether that is enough.
 
     ``rows`` is how many would show effects that differ as much as these rows suggest, NaN where they suggest nothing; ``spread`` the
     standard deviation of effects that these rows would have shown.
@@ -47,11 +50,17 @@ def weigh_evidence(problem: Problem, effects: Floats, features: Floats, n_folds:
     response, slope = _without_average(problem, problem.response), problem.slope
     score = _average_score(problem, effects, n_folds)
     # A pair of rows in different folds counts twice, each having taught what the other was asked: the variance doubles.
-    z = float(_standard_errors(problem, response, score[:, None])[0]) / np.sqrt(2.0)
-    single = np.abs(_standard_errors(problem, response, features[problem.rows]))
-    largest = float(single.max(initial=0.0))
-    chance = -np.expm1(max(len(single), 1) * np.log1p(-min(2 * float(ndtr(-largest)), 1 - 1e-12)))  # Šidák
-    pvalue = cauchy_combination([float(ndtr(-z)), float(chance)])
+    first = _terms(problem, response, score[:, None])[:, 0]
+    z = float(first.sum() / max(np.sqrt(2.0 * (first @ first)), _NOTHING))
+    terms = _terms(problem, response, features[problem.rows])
+    size = np.sqrt(np.einsum("ij,ij->j", terms, terms))
+    single = np.abs(terms.sum(axis=0)) / np.where(size > _NOTHING, size, np.inf)
+    largest, n_features = float(single.max(initial=0.0)), len(single)
+    alone = -np.expm1(max(n_features, 1) * np.log1p(-min(2 * float(ndtr(-largest)), 1 - 1e-12)))  # Šidák
+    looks = [float(ndtr(-z)), float(alone)]
+    if 1 < n_features <= len(terms) / _ROWS_A_FEATURE:
+        looks.append(_together(terms))
+    pvalue = cauchy_combination(looks)
     level = -np.expm1(np.log1p(-LEVEL) / n_arms)
     n, weight = len(problem.rows), problem.weight
     noise, steep = (float(weight @ values**2 / weight.sum()) for values in (response, slope))
@@ -77,12 +86,19 @@ def _without_average(problem: Problem, columns: Floats) -> Floats:
     return np.asarray(columns - fitted)
 
 
-def _standard_errors(problem: Problem, response: Floats, scores: Floats) -> Floats:
-    """How many standard errors every score's covariance with effects is from 0, whatever the distribution of outcomes."""
+def _terms(problem: Problem, response: Floats, scores: Floats) -> Floats:
+    """What every row adds to the covariance of every score with effects."""
     table = _without_average(problem, problem.slope[:, None] * scores)
     table *= (problem.weight * response)[:, None]
-    size = np.sqrt(np.einsum("ij,ij->j", table, table))
-    return np.asarray(np.divide(table.sum(axis=0), size, out=np.zeros(table.shape[1]), where=size > 1e-300))
+    return table
+
+
+def _together(terms: Floats) -> float:
+    """The p-value of all scores' covariances with effects being 0: χ² of as many degrees as they have directions."""
+    total, (size, direction) = terms.sum(axis=0), np.linalg.eigh(terms.T @ terms)
+    kept = size > 1e-9 * max(float(size[-1]), _NOTHING)
+    along = direction[:, kept].T @ total
+    return float(chdtrc(int(kept.sum()), along @ (along / size[kept]))) if kept.any() else 1.0
 
 
 def _average_score(problem: Problem, effects: Floats, n_folds: int) -> Floats:
