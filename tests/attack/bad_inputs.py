@@ -859,7 +859,7 @@ def _saved(save: Callable[..., Any], /, path: Any) -> None:
 def _written(what: str, /, **given: Any) -> None:
     given = {"estimator": _fitted("UpliftTree"), "path": "model.upturn", what: given[what]}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        persist.save(**given)
+        upturn.save(**given)
 
 
 def _asked(bound: Callable[..., Any], /, **given: Any) -> Any:
