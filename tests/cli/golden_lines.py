@@ -37,10 +37,11 @@ LINES: dict[str, tuple[list[str], str]] = {
 
 
 def run(line: str, folder: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
-    """One command line in a process of its own."""
+    """One line of the installed command, in a process of its own; without one, of the module."""
+    script = Path(sys.executable).with_name("upturn")
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     found = subprocess.run(
-        [sys.executable, "-m", "upturn", *shlex.split(line)],
+        [*([str(script)] if script.exists() else [sys.executable, "-m", "upturn"]), *shlex.split(line)],
         cwd=folder,
         env=environment,
         capture_output=True,

@@ -351,9 +351,47 @@ def test_report_is_one_page_that_says_how_to_make_it_again(run, shop, monkeypatc
 
     assert run(*shlex.split(line)[1:], "--roles", "report.toml").code == 0
     assert (shop / "page.html").read_text(encoding="utf-8") == page
-    exec(lines_in(page, "Python").replace("page.html", "again.html"), {})
-    again = (shop / "again.html").read_text(encoding="utf-8")
-    assert ran.json["answer"].split(":")[0] in again
+    again = made_again(page)
+    assert again["page"].answer.sentence == ran.json["answer"]
+    assert list(again["page"].scores) == ["forest", "tree", "one rule"]
+
+
+def made_again(page):
+    """What the lines of Python on a page leave behind."""
+    left = {}
+    exec(lines_in(page, "Python").replace("page.html", "again.html"), left)
+    return left
+
+
+def test_lines_of_python_read_the_table_as_the_command_did(run, shop, mail):
+    """A date that is kept, words for the outcome, gaps in the treatment, another delimiter, a decimal comma."""
+    strange = mail.with_columns(
+        pl.when(pl.col("visit") == 1).then(pl.lit("Yes")).otherwise(pl.lit("No")).alias("visit"),
+        pl.when(pl.int_range(pl.len()) % 50 > 0).then("segment").alias("segment"),
+        pl.col("spend_before").round(1).cast(pl.String).str.replace(".", ",", literal=True),
+    )
+    strange.write_csv(shop / "strange.csv", separator=";")
+    flags = (
+        "--keep",
+        "joined",
+        "--drop",
+        "clicks",
+        "--model",
+        "tree",
+        "--models",
+        "",
+        "--folds",
+        "2",
+        "-o",
+        "page.html",
+    )
+    roles = ("--outcome", "visit", "--treatment", "segment", "--roles", "strange.toml")
+    ran = run("report", "strange.csv", *roles, *flags, "--json")
+    assert ran.code == 0, ran.err
+    again = made_again((shop / "page.html").read_text(encoding="utf-8"))
+    assert again["X"]["spend_before"].dtype == again["X"]["joined"].dtype == pl.Float64
+    assert again["page"].answer.sentence == ran.json["answer"]
+    assert len(again["page"].rows) == ran.json["rows"] == 1960
 
 
 def test_report_recommends_nothing_by_a_leak(run, shop):

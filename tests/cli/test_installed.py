@@ -50,6 +50,27 @@ def test_report_of_hillstrom(tmp_path):
     assert "Traceback" not in ran.stderr
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("check t.csv --outcome vist --treatment arm", "t.csv has no column 'vist'; did you mean 'visit'?"),
+        ("fit tt.csv --outcome visit --treatment arm", "there is no file 'tt.csv': did you mean 't.csv'?"),
+        ("report t.csv --outcome visit --treatment arm --audience boss", "expected business or trial"),
+    ],
+)
+def test_errors_are_one_line_and_exit_code_2(line, message, tmp_path):
+    """A few of those that test_check_command.py and test_commands.py go through, as a shell sees them."""
+    pl.DataFrame({"x": [1.0, 2.0] * 30, "arm": [0, 1, 1, 0] * 15, "visit": [0, 1, 0] * 20}).write_csv(
+        tmp_path / "t.csv"
+    )
+    ran = run(line, tmp_path, check=False)
+    assert ran.returncode == 2
+    assert message in ran.stderr
+    assert ran.stderr.count("\n") == 1
+    assert ran.stdout == ""
+    assert [file.name for file in tmp_path.iterdir()] == ["t.csv"]
+
+
 def cpu_seconds(*line):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     ran = subprocess.run([sys.executable, *line], capture_output=True, text=True, check=True, env=ENVIRONMENT)

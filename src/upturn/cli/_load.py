@@ -221,8 +221,7 @@ def read_outcome(voice: Voice, column: pl.Series, success: str | None) -> Floats
         return _numbers(written == success, "outcome")
     if text.dtype == pl.String:
         values = [str(value) for value in text.drop_nulls().unique().sort().to_list()]
-        yes = [value for value in values if value.strip().lower() in _SUCCESS]
-        no = [value for value in values if value.strip().lower() in _FAILURE]
+        yes, no = _words_for(values, _SUCCESS), _words_for(values, _FAILURE)
         if len(values) == 2 and len(yes) == len(no) == 1:
             voice.note(f"{name}: {yes[0]!r} counts as 1 and {no[0]!r} as 0")
             return _numbers(text == yes[0], "outcome")
@@ -233,6 +232,20 @@ def read_outcome(voice: Voice, column: pl.Series, success: str | None) -> Floats
             f"in --outcome {_shell(f'{name}={example}')}"
         )
     return _numbers(text, "outcome")
+
+
+def _words_for(values: list[str], words: set[str]) -> list[str]:
+    return [value for value in values if value.strip().lower() in words]
+
+
+def success_of(column: pl.Series) -> str | None:
+    """The word of a column of two that counts as 1; None where the column holds no words."""
+    import polars as pl
+
+    if column.dtype not in (pl.Categorical, pl.Enum, pl.String):
+        return None
+    (word,) = _words_for(column.cast(pl.String).drop_nulls().unique().to_list(), _SUCCESS)
+    return word
 
 
 def _shell(word: str) -> str:

@@ -171,20 +171,22 @@ def _scan_csv(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFra
     elif not _is_utf8(head):  # Excel on Windows writes such files; polars streams UTF-8 only
         places = [_decoded(_bytes_of(file)) for file in source.files]
     text = _decoded(head).decode(errors="replace")
-    delimiter = find_delimiter(text)
     names = text.lstrip("\ufeff").splitlines()[:1]
     if not names:
         raise UserError(f"{source.name} is empty: expected a first row with the names of the columns")
-    return pl.scan_csv(
-        places,
-        separator=delimiter,
-        decimal_comma=delimiter == ";" and re.search(r";-?\d+,\d+\s*(;|$)", text, re.MULTILINE) is not None,
-        null_values=_MISSING,
-        try_parse_dates=True,
-        schema_overrides=types,
-        infer_schema_length=GUESSED_FROM if sample else None,
-        glob=False,
-    )
+    length = GUESSED_FROM if sample else None
+    return pl.scan_csv(places, **_csv_options(text), schema_overrides=types, infer_schema_length=length, glob=False)
+
+
+def csv_options(source: Source) -> dict[str, Any]:
+    """How polars is asked to read a CSV, so that others can ask the same."""
+    return {**_csv_options(_decoded(_head(source)).decode(errors="replace")), "infer_schema_length": None}
+
+
+def _csv_options(text: str) -> dict[str, Any]:
+    delimiter = find_delimiter(text)
+    comma = delimiter == ";" and re.search(r";-?\d+,\d+\s*(;|$)", text, re.MULTILINE) is not None
+    return {"separator": delimiter, "decimal_comma": comma, "null_values": _MISSING, "try_parse_dates": True}
 
 
 def _head(source: Source) -> bytes:

@@ -79,17 +79,18 @@ def report(
     if model == "auto":  # it chooses anew in every fold, by folds of its own
         settings = ["cv=3", *(settings or [])]
     made = make_model(model, settings or (), **common)
+    others = {name: make_model(name, (), **common) for name in names}
     with whole_file(output) as place, voice.step(f"{len(data.y):,} rows and {data.X.width} features"):
         found = make(
             data.X, data.y, data.treatment,
             estimator=made,
-            models={name: make_model(name, (), **common) for name in names} if models is not None else None,
+            models=others if models is not None else None,
             sample_weight=data.weight, control=data.control, groups=data.group,
             cost=_column(read_price(cost, data.target.arms), data, "cost"), value=_column(read_price(value, []), data, "value"),
             budget=budget, fraction=fraction, audience=audience,  # type: ignore[arg-type]
             outcome=_outcome(data),
             title=title, cv=folds, random_state=session.seed, n_jobs=session.jobs,
-            about={"source": data.source.name, "command": _command(session, data, output, given), "next": _next(given), "python": _python_lines(session, data, output, given, made), "leaks": [vars(leak) for leak in leaks]},
+            about={"source": data.source.name, "command": _command(session, data, output, given), "next": _next(given), "python": _python_lines(session, data, output, given, {"": made, **others}), "leaks": [vars(leak) for leak in leaks]},
         )  # fmt: skip
         place.write_text(found.html, encoding="utf-8")
     answer, plan, recommends = found.answer, found.plan, found.answer.kind == "recommend"
@@ -179,25 +180,12 @@ def _outcome(data: Loaded) -> str:
     return name if data.found.success is None else name.partition("=")[0]
 
 
-_READERS = {
-    ".csv": "read_csv",
-    ".parquet": "read_parquet",
-    ".arrow": "read_ipc",
-    ".feather": "read_ipc",
-    ".jsonl": "read_ndjson",
-}
+_READERS = {"csv": "read_csv", "parquet": "read_parquet", "arrow": "read_ipc", "jsonl": "read_ndjson"}
 
 
-def _python_lines(session: Session, data: Loaded, output: str, given: dict[str, Any], model: Any) -> str:
-    """The lines of Python that make the page again."""
-    from pathlib import Path
-
-    name, roles = data.source.name, data.roles
-    reader = _READERS.get(Path(name.removesuffix(".gz")).suffix.lower())
-    read = f"data = pl.{reader}({name!r})" if reader else f"data = ...  # {name} as a table"
-    y = f"data[{_outcome(data)!r}]" + ("" if data.found.success is None else f" == {data.found.success!r}")
-    home = type(model).__module__.rpartition(".")[0]
-    parts = [f"data.select({list(data.found.features)!r})", y, f"data[{roles.treatment!r}]"]
+def _python_lines(session: Session, data: Loaded, output: str, given: dict[str, Any], models: dict[str, Any]) -> str:
+    """The lines of Python that make the page again; the model of the page is the first of ``models``."""
+    roles, (model, *others) = data.roles, models.items()
     keywords: dict[str, Any] = {
         "control": data.control,
         "outcome": _outcome(data),
@@ -207,25 +195,64 @@ def _python_lines(session: Session, data: Loaded, output: str, given: dict[str, 
     for key in ("budget", "fraction", "audience", "title"):
         if given[key] is not None:
             keywords[key] = given[key]
-    written = [f"{key}={value!r}" for key, value in keywords.items()]
+    written = [f"estimator={_made(model[1])}"]
+    if given["models"] is not None:
+        written.append("models={" + ", ".join(f"{name!r}: {_made(other)}" for name, other in others) + "}")
+    written += [f"{key}={value!r}" for key, value in keywords.items()]
     written += [f"sample_weight=data[{roles.weight!r}]"] if roles.weight else []
     written += [f"groups=data[{roles.group!r}]"] if roles.group else []
     written += [f"cv={given['folds']}"] if given["folds"] else []
     for key in ("cost", "value"):
         price = _price_words(given[key], data)
         written += [f"{key}={price}"] if price else []
-    call = ",\n    ".join([*parts, f"estimator={' '.join(repr(model).split())}", *written])
+    reading, outcome = _reading(data)
+    call = ",\n    ".join(["X", outcome, f"data[{roles.treatment!r}]", *written])
+    homes = sorted({(type(made).__module__.rpartition(".")[0], type(made).__name__) for _, made in (model, *others)})
     return "\n".join(
         [
             "import polars as pl",
             "import upturn as up",
-            f"from {home} import {type(model).__name__}",
+            *(f"from {home} import {name}" for home, name in homes),
             "",
-            read,
+            *reading,
             f"page = up.report(\n    {call},\n)",
             f"page.save({output!r})",
         ]
     )
+
+
+def _made(model: Any) -> str:
+    return " ".join(repr(model).split())
+
+
+def _reading(data: Loaded) -> tuple[list[str], str]:
+    """The lines that read the table as the command did, and what the outcome is then."""
+    import polars as pl
+
+    from upturn.cli._load import success_of
+    from upturn.cli._read import csv_options
+
+    source, roles, name = data.source, data.roles, _outcome(data)
+    columns, reader = [name, roles.treatment or ""], _READERS.get(source.kind)
+    if source.content is not None or reader is None:
+        lines = [f"data = ...  # {source.name} as a table of polars"]
+    else:
+        options = csv_options(source) if source.kind == "csv" else {}
+        where = repr(source.files[0] if len(source.files) == 1 else list(source.files))
+        lines = [f"data = pl.{reader}({', '.join([where, *(f'{key}={value!r}' for key, value in options.items())])})"]
+    frame = source.scan().select(*dict.fromkeys([*columns, *data.found.features])).collect()
+    if frame[columns[1]].null_count():
+        lines.append(f"data = data.filter(pl.col({columns[1]!r}).is_not_null())")
+    lines.append(f"X = data.select({list(data.found.features)!r})")
+    for column in data.found.features:  # numbers, as models want them
+        kind = frame.schema[column]
+        if kind in (pl.Date, pl.Datetime):
+            days = f'pl.col({column!r}).cast(pl.Datetime("us")).dt.timestamp("us") / 86_400e6'
+            lines.append(f"X = X.with_columns({days})  # days since 1970")
+        elif kind.is_temporal():
+            lines.append(f"X = X.with_columns(pl.col({column!r}).cast(pl.Int64).cast(pl.Float64))")
+    success = data.found.success or success_of(frame[name])
+    return lines, f"data[{name!r}]" + ("" if success is None else f".cast(pl.String) == {success!r}")
 
 
 def _price_words(text: str | None, data: Loaded) -> str:
