@@ -25,7 +25,7 @@ LEVELS: list[set[str]] = [
     {"svm", "trees", "features", "datasets"},
     {"_nuisance"},
     {"boosting", "meta", "policy", "model_selection", "_check", "_power", "_subgroups"},
-    {"ensemble"},
+    {"ensemble", "engines"},
     {"plot", "_compile"},
     {"_report"},
     {"cli"},

@@ -28,6 +28,7 @@ _ROOMS = (
     "base",
     "boosting",
     "datasets",
+    "engines",
     "ensemble",
     "features",
     "meta",

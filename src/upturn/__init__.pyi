@@ -1,6 +1,7 @@
 from upturn import base as base
 from upturn import boosting as boosting
 from upturn import datasets as datasets
+from upturn import engines as engines
 from upturn import ensemble as ensemble
 from upturn import features as features
 from upturn import meta as meta

@@ -105,17 +105,17 @@ def read_table(X: Any, *, float32: bool = False, quiet: bool = False, sparse: bo
         _not_empty(*thin.shape)
         names = _positions(thin.shape[1])
         return cast(Floats, thin), Schema(names, False, (None,) * len(names))
-    columns, names, named = _read_columns(X)
+    columns, names, named = read_columns(X)
     if columns is None:
         array = _as_array(X)
         schema = Schema(names, False, (None,) * len(names))
         matrix = _to_matrix(array, schema, float32)
         return matrix, _with_gaps(schema, matrix)
     levels = tuple(
-        _levels(column, name) if column.categorical else None for column, name in zip(columns, names, strict=True)
+        levels_of(column, name) if column.categorical else None for column, name in zip(columns, names, strict=True)
     )
     schema = Schema(names, named, levels)
-    matrix = _encode_columns(columns, schema, float32)
+    matrix = encode_columns(columns, schema, float32)
     schema = _with_gaps(schema, matrix)
     found = [] if quiet else find_identifiers(matrix, schema)
     if found:
@@ -158,7 +158,7 @@ def conform_table(X: Any, schema: Schema, model: str, *, float32: bool = False, 
         _not_empty(*thin.shape)
         columns, names, named = None, _positions(thin.shape[1]), False
     else:
-        thin, (columns, names, named) = None, _read_columns(X)
+        thin, (columns, names, named) = None, read_columns(X)
     if schema.named and named:
         positions = _match_names(names, schema)
         columns = [columns[j] for j in positions] if columns else None
@@ -177,10 +177,10 @@ def conform_table(X: Any, schema: Schema, model: str, *, float32: bool = False, 
     if thin is not None:
         return cast(Floats, thin)
     if columns is not None:
-        return _encode_columns(columns, schema, float32)
+        return encode_columns(columns, schema, float32)
     array = _as_array(X)
     if schema.categorical.any():
-        return _encode_columns([_Column(array[:, j], False) for j in range(array.shape[1])], schema, float32)
+        return encode_columns([_Column(array[:, j], False) for j in range(array.shape[1])], schema, float32)
     return _to_matrix(array, schema, float32)
 
 
@@ -351,7 +351,7 @@ class _Column:
     categorical: bool
 
 
-def _read_columns(X: Any) -> tuple[list[_Column] | None, tuple[str, ...], bool]:
+def read_columns(X: Any) -> tuple[list[_Column] | None, tuple[str, ...], bool]:
     """The raw columns with their names and whether these are the user's; no columns for a plain matrix of numbers."""
     frame = _as_frame(X)
     if frame is not None:
@@ -384,14 +384,15 @@ def _frame_column(series: Any, name: str) -> _Column:
     return _Column(values, text)
 
 
-def _fits_float32(dtype: np.dtype[Any]) -> bool:
+def fits_float32(dtype: np.dtype[Any]) -> bool:
     """Whether every value of a type is one of float32, too."""
     return bool(np.can_cast(dtype, np.float32))
 
 
-def _encode_columns(columns: list[_Column], schema: Schema, float32: bool) -> Floats:
+def encode_columns(columns: list[_Column], schema: Schema, float32: bool) -> Floats:
+    """The matrix of raw columns; with ``float32`` of that type, where it holds every value."""
     narrow = float32 and all(
-        len(levels) <= 1 << 24 if levels is not None else _fits_float32(column.values.dtype)
+        len(levels) <= 1 << 24 if levels is not None else fits_float32(column.values.dtype)
         for column, levels in zip(columns, schema.levels, strict=True)
     )
     matrix: Floats = np.empty((len(columns[0].values), len(columns)), dtype=np.float32 if narrow else np.float64)
@@ -409,7 +410,8 @@ def _encode_columns(columns: list[_Column], schema: Schema, float32: bool) -> Fl
     return matrix
 
 
-def _levels(column: _Column, name: str) -> tuple[Label, ...]:
+def levels_of(column: _Column, name: str) -> tuple[Label, ...]:
+    """Distinct values of a categorical column, in order."""
     try:
         distinct = {value for value in set(column.values.tolist()) if not is_missing(value)}
         return tuple(sort_labels([plain_label(value) for value in distinct]))
@@ -479,7 +481,7 @@ def _numbers(column: NDArray[Any], name: str) -> Floats:
 
 
 def _to_matrix(array: NDArray[Any], schema: Schema, float32: bool) -> Floats:
-    narrow = float32 and _fits_float32(array.dtype)
+    narrow = float32 and fits_float32(array.dtype)
     matrix: Floats = np.ascontiguousarray(array, dtype=np.float32 if narrow else np.float64)
     _reject_infinite(matrix, schema)
     return matrix

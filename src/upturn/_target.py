@@ -314,8 +314,22 @@ def decode(labels: Sequence[Label], codes: NDArray[Any]) -> NDArray[Any]:
 # --------------------------------------------------------------------------------------------- arms
 
 
-def read_labels(labels: Any, name: str = "treatment") -> NDArray[Any]:
+@dataclass(frozen=True)
+class Coded:
+    """Labels of arms, told once, and the position of every row's among them."""
+
+    labels: list[Label]
+    codes: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def read_labels(labels: Any, name: str = "treatment") -> Any:
     """Labels of arms as a column; ``name`` is what an error calls it."""
+    if isinstance(labels, Coded):
+        _not_too_many(len(labels.labels), len(labels), labels.labels[0])
+        return labels
     if is_packed(labels):
         raise ValueError(f"{name} is a packed target: pass the {name} labels, or the packed array as y")
     labels = as_column(to_numpy(labels, name), name)
@@ -336,7 +350,7 @@ def _factorize(labels: NDArray[Any]) -> tuple[list[Any], NDArray[np.uint8]]:
         if high - low < 4096 and high < 2**63:
             shifted = np.subtract(labels, low, dtype=np.intp, casting="unsafe")
             present = np.flatnonzero(np.bincount(shifted))
-            _not_too_many(len(present), labels)
+            _not_too_many(len(present), len(labels), labels[0])
             lookup = np.zeros(high - low + 1, dtype=np.uint8)
             lookup[present] = np.arange(len(present))
             return (present + low).tolist(), lookup[shifted]
@@ -360,7 +374,7 @@ def _factorize(labels: NDArray[Any]) -> tuple[list[Any], NDArray[np.uint8]]:
             "remove rows whose arm is unknown, they cannot tell anything about an effect; where a label is the text 'None', read the table so "
             "that it stays text, as in pandas.read_csv(path, keep_default_na=False)"
         )
-    _not_too_many(len(found), labels)
+    _not_too_many(len(found), len(labels), labels[0])
     if any(isinstance(label, float) and math.isinf(label) for label in found):
         raise ValueError(
             "treatment holds an infinite number, which is no label of an arm: remove those rows, or name the arm"
@@ -368,10 +382,10 @@ def _factorize(labels: NDArray[Any]) -> tuple[list[Any], NDArray[np.uint8]]:
     return found, codes.astype(np.uint8)
 
 
-def _not_too_many(count: int, labels: NDArray[Any]) -> None:
+def _not_too_many(count: int, n: int, example: Any) -> None:
     if count > _MOST_LABELS:
         raise ValueError(
-            f"treatment has {count:,} distinct values in {len(labels):,} rows (such as {labels[0]!r}): expected the labels of "
+            f"treatment has {count:,} distinct values in {n:,} rows (such as {example!r}): expected the labels of "
             f"at most {_MOST_LABELS} arms; is a feature, an id or the outcome in its place?"
         )
 
@@ -384,14 +398,16 @@ def plain_label(label: Any) -> Label:
     return value
 
 
-def _find_labels(raw: NDArray[Any]) -> tuple[list[Label], NDArray[np.uint8]]:
+def _find_labels(raw: Any) -> tuple[list[Label], NDArray[np.uint8]]:
     """Distinct labels as plain values and, per row, the position of its label among them."""
+    if isinstance(raw, Coded):
+        return raw.labels, raw.codes.astype(np.uint8)
     found, codes = _factorize(raw)
     return [bool(label) if raw.dtype.kind == "b" else plain_label(label) for label in found], codes
 
 
 def _encode_arms(
-    raw: NDArray[Any], control: Label | None, known: tuple[Label, Sequence[Label]] | None, any_control: bool
+    raw: Any, control: Label | None, known: tuple[Label, Sequence[Label]] | None, any_control: bool
 ) -> tuple[NDArray[np.uint8], Label, list[Label]]:
     labels, codes = _find_labels(raw)
     if known is None:

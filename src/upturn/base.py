@@ -117,18 +117,22 @@ class Gated(BaseEstimator):  # type: ignore[misc]
             matrix, schema = read_table(X, float32=self._float32, sparse=self._takes_sparse())
             schema = replace(schema, taken=taken) if taken else schema
             target = read_target(**columns, control=self.control, outcome=self._outcome)
-            target = target if self._any_size else in_units(target)
-            data, self._library = Experiment(matrix, schema, target), library_of(X)
-            if target.n_arms > 1 and not self._multi_arm:
-                raise ValueError(
-                    f"{type(self).__name__} compares one treatment with control, and treatment holds {target.n_arms} arms "
-                    f"{target.arms!r} besides control {target.control!r}: keep the rows of one of them, or use a model for "
-                    "several arms such as UpliftForest"
-                )
-            self._fit(data)
-            self._remember(target.control, target.arms, schema)
-            self._tell(data)
+            self._learn(Experiment(matrix, schema, target), library_of(X))
         return self
+
+    def _learn(self, data: Experiment, library: str | None) -> None:
+        """What ``fit`` does with an experiment, once it is read."""
+        target = data.target if self._any_size else in_units(data.target)
+        data, self._library = replace(data, target=target), library
+        if target.n_arms > 1 and not self._multi_arm:
+            raise ValueError(
+                f"{type(self).__name__} compares one treatment with control, and treatment holds {target.n_arms} arms "
+                f"{target.arms!r} besides control {target.control!r}: keep the rows of one of them, or use a model for "
+                "several arms such as UpliftForest"
+            )
+        self._fit(data)
+        self._remember(target.control, target.arms, data.schema)
+        self._tell(data)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that :func:`upturn.load` reads; no pickle is involved."""

@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import _num_samples
@@ -41,7 +42,7 @@ import upturn
 from attack import bad_values
 from attack.bad_values import HUGE, Bad, allowing, parameters
 from estimators import ESTIMATORS, TRANSFORMERS
-from upturn import datasets, metrics, model_selection, persist, plot, policy, svm
+from upturn import datasets, engines, metrics, model_selection, persist, plot, policy, svm
 from upturn._check import CheckReport
 from upturn._parameters import is_flag, is_number, is_whole
 from upturn.meta import DRLearner, RLearner, SLearner, TreatedOnly, XLearner
@@ -886,12 +887,35 @@ def _files() -> Iterator[Call]:
     yield _call("is_harmless", persist.is_harmless, {"estimator": TREATMENT}, only={"estimator": any_type})
 
 
+def _engines() -> Iterator[Call]:
+    """Tables in parts."""
+    frame = pl.DataFrame({"x0": X[:, 0], "x1": X[:, 1], "y": Y, "t": TREATMENT, "w": WEIGHT}).lazy()
+    never, no_name = list(parameters(lambda _: False)), list(parameters(lambda value: value is None))
+    fitted = engines.fit(ESTIMATORS["UpliftTree"](), frame, "y", "t", features=["x0", "x1"])
+
+    def fit(**given: Any) -> Any:
+        return engines.fit(**given).predict(X[:, :2])
+
+    model = ESTIMATORS["UpliftTree"]()
+    good = {"model": model, "table": frame, "y": "y", "treatment": "t", "sample_weight": "w", "features": ["x0", "x1"]}
+    bad = {"model": never, "table": never, "y": never, "treatment": never, "sample_weight": no_name, "features": never, "scratch": no_name}  # fmt: skip
+    bad["features"] = [case for case in no_name if case.name != "None"]  # all other columns
+    yield _call("engines.fit", engines.fit, good, wrap=fit, only=bad)
+    asked = {"model": fitted, "table": frame}
+    yield _call("engines.predict", engines.predict, asked, wrap=lambda **given: engines.predict(**given).collect(),
+                only={"model": never, "table": never})  # fmt: skip
+    drawn = {"table": frame, "n": 20, "random_state": 0}
+    some = list(parameters(lambda value: is_whole(value) and value >= 1))
+    yield _call("engines.sample", engines.sample, drawn, skip=("table", "n"))
+    yield _call("engines.sample of rows", engines.sample, drawn, only={"table": never, "n": some})
+
+
 @functools.cache
 def calls() -> tuple[Call, ...]:
     """Everything that is attacked. Files are written to the current folder."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return (*_functions(), *_estimators(), *_files())
+        return (*_functions(), *_estimators(), *_files(), *_engines())
 
 
 def cases() -> list[Case]:

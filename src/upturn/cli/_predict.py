@@ -17,6 +17,7 @@ from upturn.cli._load import Settled, as_features
 from upturn.cli._read import Source
 from upturn.cli._roles import looks_like_id
 from upturn.cli._say import UserError, did_you_mean
+from upturn.engines._predict import score_names
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,8 +50,7 @@ class Asked:
     @property
     def score_names(self) -> list[str]:
         """Columns of the scores: ``uplift``, or one for each arm."""
-        arms = self.model.arms_
-        return ["uplift"] if len(arms) == 1 else [f"uplift_{arm}" for arm in arms]
+        return score_names(self.model)
 
     @property
     def id_names(self) -> list[str]:

@@ -1,0 +1,12 @@
+"""Engines: the same learners on tables that do not fit into memory.
+
+A table is a path (a pattern, or a list of paths) of Parquet files, or a polars LazyFrame. :func:`fit` puts what the learner reads into
+files of a scratch folder, part after part, and the ordinary learner works on those; the model it returns is the model that ``fit`` of the whole table
+gives, to the last bit. :func:`predict` adds a model's scores to a table lazily, part after part; :func:`sample` draws rows by their number.
+"""
+
+from upturn.engines._fit import fit
+from upturn.engines._predict import predict
+from upturn.engines._sample import sample
+
+__all__ = ["fit", "predict", "sample"]

@@ -1,0 +1,138 @@
+"""Fitting a model to a table in parts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from upturn._parameters import check_parameters
+from upturn._results import plural
+from upturn.base import Gated, all_or_nothing
+from upturn.boosting import UpliftBagging, UpliftBoosting
+from upturn.engines._gather import Roles, gather
+from upturn.engines._scan import polars, scan
+from upturn.trees import UpliftTree
+from upturn.trees._base import TreeModel
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_ROOM = 1.1  # times what the matrix may take, that must be free on the disk
+
+
+def fit(
+    model: Any,
+    table: Any,
+    y: str,
+    treatment: str,
+    sample_weight: str | None = None,
+    features: list[str] | None = None,
+    *,
+    scratch: str | os.PathLike[str] | None = None,
+) -> Any:
+    """Fit a model of trees to a table that need not fit into memory.
+
+    The features are written to a file of a scratch folder, four or eight bytes a value, and removed at the end; trees read them from
+    there. In memory are outcome, arms and weights, the codes of the features (a byte a value), and what the learner needs itself, the same as
+    in a fit of the whole table, which gives the same model to the last bit.
+
+    Parameters
+    ----------
+    model : UpliftTree, UpliftForest, CTSForest, UCTSForest, or UpliftBoosting or UpliftBagging over trees
+        The model to fit. ``UpliftForest(inference=True)`` reads three quarters of the features into memory once.
+    table : path(s), pattern or polars LazyFrame
+        Parquet files, in the order of their names, or what reads them. It is read three times and must not change meanwhile.
+    y, treatment, sample_weight : str
+        Columns of the table: outcome, label of the arm, and weight if there is one.
+    features : list of str, optional
+        Columns to learn from; all others by default.
+    scratch : path, optional
+        A folder with room for the features; the system's folder for temporary files by default.
+
+    Returns
+    -------
+    model
+        The same object, fitted: ``predict``, ``save`` and all the rest as always.
+
+    Examples
+    --------
+    >>> import numpy as np, polars as pl
+    >>> from upturn import engines
+    >>> from upturn.trees import UpliftForest
+    >>> table = pl.DataFrame({"age": np.arange(400.0) % 80, "given": [0, 1] * 200, "bought": [0, 0, 1, 1] * 100})
+    >>> model = engines.fit(UpliftForest(10, random_state=0), table.lazy(), y="bought", treatment="given")
+    >>> model.predict(pl.DataFrame({"age": [20.0, 60.0]})).shape
+    (2,)
+    """
+    _check_model(model)
+    frame = scan(table)
+    roles = _read_roles(frame, y, treatment, sample_weight, features)
+    folder = _new_folder(scratch)
+    try:
+        _check_room(frame, roles, folder)
+        with all_or_nothing(model):
+            check_parameters(model)
+            data = gather(frame, roles, folder, control=model.control, outcome=model._outcome, float32=model._float32)
+            model._learn(data, "polars")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return model
+
+
+def _check_model(model: Any) -> None:
+    """Refuse what would need the whole table in memory."""
+    if not isinstance(model, Gated):
+        raise TypeError(f"model is a {type(model).__name__}: expected an uplift model, such as UpliftForest()")
+    inside = getattr(model, "estimator", None)
+    of_trees = isinstance(model, UpliftBoosting | UpliftBagging) and (inside is None or isinstance(inside, UpliftTree))
+    if not (isinstance(model, TreeModel) or of_trees):
+        raise TypeError(
+            f"{type(model).__name__} needs its whole table in memory, and so cannot be fitted in parts: use UpliftForest, CTSForest, UCTSForest, "
+            "UpliftTree, or UpliftBoosting or UpliftBagging over trees; or fit it to engines.sample(table, n)"
+        )
+
+
+def _read_roles(frame: pl.LazyFrame, y: str, treatment: str, sample_weight: str | None, features: Any) -> Roles:
+    columns = frame.collect_schema().names()
+    named = {"y": y, "treatment": treatment}
+    if sample_weight is not None:
+        named["sample_weight"] = sample_weight
+    if features is not None:
+        if not isinstance(features, list | tuple) or not all(isinstance(name, str) for name in features):
+            raise TypeError(f"features={features!r}: expected a list of columns' names")
+        named.update({f"features[{i}]": name for i, name in enumerate(features)})
+    for role, name in named.items():
+        if not isinstance(name, str):
+            raise TypeError(f"{role} is a {type(name).__name__}: expected the name of a column of the table")
+        if name not in columns:
+            raise ValueError(f"{role}={name!r} is no column of the table: it has {columns[:20]!r}")
+    taken = {y, treatment, sample_weight}
+    chosen = [name for name in columns if name not in taken] if features is None else list(features)
+    if not chosen or len(set(chosen)) < len(chosen) or taken & set(chosen):
+        raise ValueError(
+            f"features={chosen!r}: expected names of columns, each once, that are neither outcome nor treatment nor weight"
+        )
+    return Roles(y, treatment, sample_weight, chosen)
+
+
+def _new_folder(scratch: Any) -> Path:
+    """A folder of its own in ``scratch``."""
+    if scratch is not None and not isinstance(scratch, str | os.PathLike):
+        raise TypeError(f"scratch is a {type(scratch).__name__}: expected a folder's path, or None")
+    if scratch is not None and not os.path.isdir(scratch):
+        raise ValueError(f"scratch={os.fspath(scratch)!r} is no folder: make it, or name another")
+    return Path(tempfile.mkdtemp(prefix="upturn-", dir=scratch))
+
+
+def _check_room(frame: pl.LazyFrame, roles: Roles, folder: Path) -> None:
+    """Say how much disk is needed before anything is written, if there is not as much."""
+    n = int(frame.select(polars().len()).collect().item())
+    needed, free = int(_ROOM * 8 * n * len(roles.features)), shutil.disk_usage(folder).free
+    if needed > free:
+        raise OSError(
+            f"{plural(n, 'row')} of {plural(len(roles.features), 'feature')} may need {needed / 2**30:.1f} GiB of scratch space, and "
+            f"{folder.parent} has {free / 2**30:.1f}: pass scratch=, a folder with more"
+        )

@@ -1,0 +1,61 @@
+"""Tables that are read in parts: what a user may name, and its parts one after the other."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_VALUES = 2**23  # of one part
+_INSTALL = "engines read tables with polars: pip install 'upturn[engines]'"
+
+
+def polars() -> Any:
+    """The library that reads."""
+    try:
+        import polars
+    except ImportError:
+        raise ImportError(_INSTALL) from None
+    return polars
+
+
+def scan(table: Any) -> pl.LazyFrame:
+    """A table as a lazy frame: rows of files come in the order of their names."""
+    library = polars()
+    if isinstance(table, library.LazyFrame | library.DataFrame):
+        frame: pl.LazyFrame = table.lazy()
+        return frame
+    if isinstance(table, str | os.PathLike):
+        table = [table]
+    if not isinstance(table, Sequence) or not table or not all(isinstance(one, str | os.PathLike) for one in table):
+        raise TypeError(
+            f"table is a {type(table).__module__}.{type(table).__qualname__}: expected a path, a pattern or a list of paths of Parquet files, or a "
+            "polars LazyFrame; of a table in memory, model.fit takes it as it is"
+        )
+    files: pl.LazyFrame = library.scan_parquet([file for one in table for file in _files(os.fspath(one))])
+    return files
+
+
+def _files(name: str) -> list[str]:
+    """The files a path or pattern names; a folder stands for the Parquet files in it."""
+    pattern = os.path.join(glob.escape(name), "*.parquet") if os.path.isdir(name) else name
+    found = [name] if os.path.isfile(name) else sorted(glob.glob(pattern))
+    if not found:
+        raise FileNotFoundError(f"no file is called {pattern!r}: expected Parquet files")
+    return found
+
+
+def parts(frame: pl.LazyFrame, n: int, n_columns: int) -> Iterator[tuple[int, pl.DataFrame]]:
+    """The rows, some at a time, each part with the number of its first row."""
+    rows = max(_VALUES // max(n_columns, 1), 1024)
+    for start in range(0, n, rows):
+        part = frame.slice(start, rows).collect()
+        if len(part) != min(rows, n - start):
+            raise RuntimeError(
+                f"the table had {n:,} rows and has fewer now: it must not change while it is read; write it to files first"
+            )
+        yield start, part
