@@ -5,6 +5,7 @@ Every number comes from a file under benchmarks/quality/results or experiments. 
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -100,7 +101,35 @@ def propensities():
     return "\n".join(lines)
 
 
-TABLES = {"compared": compared, "propensities": propensities}
+def intervals():
+    """How often the intervals of forests hold the true effect."""
+    path = ROOT / "experiments" / "forest_coverage.py"
+    spec = importlib.util.spec_from_file_location("forest_coverage", path)
+    experiment = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(experiment)
+    return "\n".join(experiment.table(json.loads(path.with_suffix(".json").read_text())))
+
+
+def thin():
+    """The forest and the learners where an effect is spread thin: correlation with the true effect."""
+    rows = run.read(RESULTS / "forest_thin.json")
+    models = ("forest", "s", "t", "x")
+    lines = [
+        "| simulation | half | splits | " + " | ".join(models) + " |",
+        "|---|---|---|" + "---|" * len(models),
+    ]
+    for name in sorted({row["set"] for row in rows}):
+        mine = [row for row in rows if row["set"] == name]
+        cells, splits = [], 0
+        for model in models:
+            found = np.array([row["correlation"] for row in mine if row["model"] == model])
+            splits = len(found)
+            cells.append(f"{found.mean():.3f} ± {found.std(ddof=1) / np.sqrt(splits):.3f}" if splits > 1 else "–")
+        lines.append("| " + " | ".join([f"`{name}`", mine[0]["half"], str(splits), *cells]) + " |")
+    return "\n".join(lines)
+
+
+TABLES = {"compared": compared, "intervals": intervals, "thin": thin, "propensities": propensities}
 
 
 def page(text):
