@@ -27,7 +27,7 @@ from upturn.metrics import auuc
 from upturn.policy import UpliftCalibrator
 
 N, TEST, SURE = 1000, 10_000, 4.0
-MEASURED = 6  # trials of a design
+MEASURED = 4  # trials of a design
 OUT = Path("experiments/auto_power.json")
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from upturn._arrays import Floats, Indices, Ints
+from upturn._arrays import Indices, Ints
 from upturn._columns import warn_user
 from upturn._experiment import Experiment
 from upturn._nuisance import (
@@ -41,10 +41,10 @@ from upturn._results import Table, number_text, plural
 from upturn._seeds import make_seed
 from upturn._target import Label, decode
 from upturn.ensemble._candidates import many_candidates, read_candidates
-from upturn.ensemble._combine import mean_and_error
 from upturn.ensemble._effort import EFFORTS, Clock, EffortName, Step, make_steps, trees_of
 from upturn.ensemble._evidence import feature_scores, words_of
 from upturn.ensemble._losses import make_problems
+from upturn.ensemble._measured import Scored, around_mean, honest_gain, predict_held_out
 from upturn.ensemble._search import Found, Search
 from upturn.ensemble._stack import AVERAGE, Stack, check_numbers
 from upturn.ensemble._unseen import Unseen
@@ -81,7 +81,7 @@ class UpliftAuto(Stack):
     effort : {"low", "normal", "high"}
         How much is tried, counted in rows and trees, so that a seed gives the same model on any machine and any number of threads. It says
         how many rows candidates are compared on (at most 8,000, 40,000 or 160,000), how many trees a forest has (50, 100 or 400), how many
-        rows × trees a last fit may have (40 million, 120 million or 2 billion), and "low" leaves out the slowest candidates.
+        rows × trees a last fit may have (30 million, 60 million or 2 billion), and "low" leaves out the slowest candidates.
     time_budget : float, optional
         Seconds after which no more is tried. It only cuts what the effort allows, and a warning says what: the result then depends on
         the machine.
@@ -241,7 +241,7 @@ class UpliftAuto(Stack):
         outers = [] if self.metric is None or n_folds < 3 else [0] if n >= _LARGE else list(range(n_folds))
         only = outers[0] if n >= _LARGE and outers else None  # the search that is measured is the one that is used
         found = search.run(only, "")
-        scored = self._predict_held_out(search, found, outers, only)
+        scored = predict_held_out(search, found, outers, only)
         self._measure(search, data, choice, scored)
         self._keep_found(search, found, list(candidates), data)
         self._fit_members(search, found, list(candidates), clock)
@@ -256,44 +256,14 @@ class UpliftAuto(Stack):
         own = np.uint64(seed_of(seed, _NUISANCE))
         return make_problems("r", self.estimator, data, chance, folds, own, self.n_jobs)
 
-    def _predict_held_out(
-        self, search: Search, found: Found, outers: list[int], only: int | None
-    ) -> dict[int, tuple[Indices, Floats, Floats]]:
-        """For every fold held out: its rows, their effects by what was found without them, and the average effects found."""
-        unseen, scored = search.unseen, dict[int, tuple[Indices, Floats, Floats]]()
-        for number_, outer in enumerate(outers):
-            if number_ and not unseen.clock.affords(unseen.work(search.jobs(found.step, found.alive, outer)), 0.5):
-                unseen.clock.cuts.append(f"{plural(number_, 'fold')} of {len(outers)} measured")
-                break
-            mine = found if outer == only else search.run(outer, f"held out {number_ + 1} of {len(outers)}: ")
-            step = search.n_steps if only is not None else mine.step
-            used = [j for place, j in enumerate(mine.alive) if any(one.weights[place] for one in mine.combined)]
-            jobs = [(step, j, (outer,)) for j in used]
-            if only is not None and not unseen.clock.affords(unseen.work(jobs), 0.4):
-                step, jobs = mine.step, [(mine.step, j, (outer,)) for j in used]
-                unseen.clock.cuts.append(f"measured is what {plural(unseen.steps[step].learnt, 'row')} taught")
-            unseen.make(jobs, f"held out {number_ + 1} of {len(outers)}: {plural(len(used), 'model')}")
-            if any(j in unseen.failed for j in used):
-                continue
-            at = unseen.rows(step, [outer])
-            averages = np.array([one.average for one in mine.combined])
-            total = np.tile(averages, (len(at), 1))
-            for j in used:
-                place = mine.alive.index(j)
-                weights = np.array([one.weights[place] for one in mine.combined])
-                means = np.array([one.means[place] for one in mine.combined])
-                total += weights * (unseen.take(step, j, (outer,), [outer]) - means)
-            scored[outer] = (at, total, averages)
-        return scored
-
-    def _measure(self, search: Search, data: Experiment, choice: Choice, scored: Mapping[int, Any]) -> None:
+    def _measure(self, search: Search, data: Experiment, choice: Choice, scored: Scored) -> None:
         """The metric of the held-out rows, and their gain over the average effect."""
         self.held_out_, self._honest = None, np.array([np.nan, np.nan])
         if not scored:
             return
         rows = np.concatenate([at for at, _, _ in scored.values()])
         # Folds differ in their average effect by chance, against what was seen outside them: ranks are of what is left.
-        scores = np.concatenate([_around_mean(total) for _, total, _ in scored.values()])
+        scores = np.concatenate([around_mean(total) for _, total, _ in scored.values()])
         part, options = data.take(rows), {}
         if choice.kind not in ("shares", "known"):
             inside = search.rows[~np.isin(search.unseen.fold[search.rows], list(scored))]
@@ -311,24 +281,7 @@ class UpliftAuto(Stack):
             options if self.metric in ("auuc", "qini", "autoc", "uplift_at") else {},
             replicates,
         )
-        self._honest = self._honest_gain(search, scored)
-
-    def _honest_gain(self, search: Search, scored: Mapping[int, Any]) -> Floats:
-        """How much less the loss of held-out rows is than that of the average effects found without them; mean of the arms."""
-        n_arms, found = len(search.problems), []
-        effects = np.full((2, len(search.rows), n_arms), np.nan)
-        inside = np.zeros(len(search.rows), np.bool_)
-        for at, total, averages in scored.values():
-            common = np.isin(at, search.rows)
-            where = np.searchsorted(search.rows, at[common])
-            effects[0, where], effects[1, where], inside[where] = total[common], averages, True
-        for k, problem in enumerate(search.problems):
-            part = problem.part(inside)
-            left = [part.response - part.slope * one[part.rows, k] for one in effects]
-            b = float(np.average(left[1], weights=part.weight))  # of the loss without effects that differ
-            found.append(mean_and_error((left[1] - b) ** 2 - (left[0] - b) ** 2, part.weight))
-        gains = np.array(found)
-        return np.array([gains[:, 0].mean(), np.sqrt((gains[:, 1] ** 2).sum()) / n_arms])
+        self._honest = honest_gain(search, scored)
 
     def _keep_found(self, search: Search, found: Found, names: list[str], data: Experiment) -> None:
         """Weights and intercepts, the evidence, and the leaderboard."""
@@ -462,11 +415,6 @@ class UpliftAuto(Stack):
         self._evidence, self._cuts, self.notes_ = state["evidence"], state["cuts"], state["notes"]
         self.constant_ = not self._weights.any()
         self.held_out_ = None if held is None else Estimate(held[0], held[1], _INTERVAL)
-
-
-def _around_mean(effects: Floats) -> Floats:
-    """Effects without their mean; exactly 0 where all are the same."""
-    return np.where(np.ptp(effects, axis=0) > 0, effects - effects.mean(axis=0), 0.0)
 
 
 def _fold_numbers(folds: list[tuple[Indices, Indices]], n: int) -> Ints:

@@ -43,8 +43,8 @@ class Effort:
 
 
 EFFORTS: dict[str, Effort] = {
-    "low": Effort(8_000, 4e7, 50, False),
-    "normal": Effort(40_000, 1.2e8, 100, True),
+    "low": Effort(8_000, 3e7, 50, False),
+    "normal": Effort(40_000, 6e7, 100, True),
     "high": Effort(160_000, 2e9, 400, True),
 }
 

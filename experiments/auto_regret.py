@@ -1,0 +1,152 @@
+"""What choosing costs: the stack, UpliftAuto and the candidate with the best cross-validated AUUC against the best candidate in hindsight.
+
+    python experiments/auto_regret.py [--splits 5] [--minutes 60]
+
+On ten real and eight simulated sets of ``benchmarks/quality``, at most 2,000 training rows each: every candidate of ``UpliftAuto("low")`` is
+fitted to the training rows and measured on the test rows, and so are three ways to choose that have seen the training rows only. Beside it, whether what
+UpliftAuto returns is worse than one effect for everybody, on the test rows: by the R-loss, and by the statistic mean(τ² − 2 τ Y*), Y* the outcome
+weighted by the inverse propensity, whose expectation is the squared error of τ up to a constant. What was found is kept as it comes, and a
+run goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from benchmarks.quality.sets import load
+
+from upturn._nuisance import fit_response
+from upturn.ensemble import UpliftAuto
+from upturn.ensemble._combine import combine
+from upturn.metrics import auuc
+
+REAL = (
+    "Hillstrom-visit", "Hillstrom-visit-w", "australian", "burn", "colon-death", "credit-a", "diabetes", "pbc", "winequality-red",
+    "winequality-white",
+)  # fmt: skip
+SIMULATED = (
+    "sim-collinear", "sim-constant", "sim-customers", "sim-heavy-tails", "sim-null", "sim-prognostic", "sim-randomised", "sim-steps",
+)  # fmt: skip
+ROWS = 2000
+OUT = Path("experiments/auto_regret.json")
+
+
+class Watched(UpliftAuto):
+    """UpliftAuto that keeps what it searched."""
+
+    def _keep_found(self, search, found, names, data):
+        super()._keep_found(search, found, names, data)
+        self.watched = search, found, names, data
+
+
+def one(name, split):
+    """Areas on the test rows, and how much better than one effect for everybody UpliftAuto is there."""
+    train, test = load(name).split(split)
+    rows = np.sort(np.random.default_rng(split).permutation(len(train.y))[:ROWS])
+    X = train.X.iloc[rows] if hasattr(train.X, "iloc") else train.X[rows]
+    model = Watched("low", metric=None, random_state=split).fit(X, train.y[rows], train.treatment[rows])
+    search, found, names, data = model.watched
+    effects = search._effects(found.step, found.alive, None)[:, :, 0]
+    stack = combine(search.problems[0], effects, search.n_folds, "auto")
+    matrix = model._encode(test.X)
+    fitted = [search.unseen.fit((search.n_steps, j, ()), len(data)) for j in found.alive]
+    alone = np.column_stack([one._predict(matrix)[:, 0] for one in fitted])
+    inside = [auuc(data.y, column, data.arm) for column in effects.T]
+    outside = [auuc(test.y, column, test.treatment) for column in alone.T]
+    ours = model.predict(test.X)
+    stacked = stack.average + (alone - stack.means) @ stack.weights
+    labels = (test.treatment != model.control_).astype(float)
+    chance = float(np.mean(data.arm))
+    member = fit_response(None, data.X, data.y, None, data.schema, seed=split)
+    left, slope = test.y - member.predict(matrix), labels - chance
+    weighted = test.y * (labels / chance - (1 - labels) / (1 - chance))
+    c = float(model.average_effects_[0])
+    gains = {
+        "r": (left - slope * c) ** 2 - (left - slope * ours) ** 2,
+        "q": c**2 - 2 * c * weighted - (ours**2 - 2 * ours * weighted),
+    }
+    return {
+        "alone": {names[j]: _short(value) for j, value in zip(found.alive, outside, strict=True)},
+        "se": _short(
+            auuc(test.y, alone[:, int(np.argmax(outside))], test.treatment, interval=0.95, n_bootstrap=100).se
+        ),
+        "best": _short(max(outside)),
+        "by auuc": _short(outside[int(np.argmax(inside))]),
+        "stack": _short(auuc(test.y, stacked, test.treatment)),
+        "auto": _short(auuc(test.y, ours, test.treatment)),
+        "constant": model.constant_,
+        **{key: [_short(gain.mean()), _short(gain.std() / np.sqrt(len(gain)))] for key, gain in gains.items()},
+    }
+
+
+def _short(value):
+    return float(f"{float(value):.4g}")
+
+
+def table(results):
+    """A line for every set: mean areas and regrets over splits, and the gains over one effect for everybody."""
+    lines = [
+        "| set | splits | best in hindsight | its error | regret of the best by AUUC | of the stack | of UpliftAuto | constant | R-loss gain / error | Q gain / error |",
+        "|" + "---|" * 10,
+    ]
+    whole = {"by auuc": [], "stack": [], "auto": []}
+    for name in (*REAL, *SIMULATED):
+        rows = results.get(name, [])
+        if not rows:
+            continue
+        best = np.mean([row["best"] for row in rows])
+        error = np.mean([row["se"] for row in rows])
+        regret = {way: np.array([(row["best"] - row[way]) / row["se"] for row in rows]) for way in whole}
+        for way, values in regret.items():
+            whole[way].append(values.mean())
+        cells = [name, str(len(rows)), f"{1000 * best:.1f}", f"{1000 * error:.1f}"]
+        cells += [f"{values.mean():.2f}" for values in regret.values()]
+        cells += [f"{sum(row['constant'] for row in rows)}"]
+        for key in ("r", "q"):
+            gain, size = np.array([row[key] for row in rows]).T
+            # Splits share rows, so their mean is taken to be no surer than one of them.
+            cells.append(f"{gain.mean() / size.mean():+.2f}" if size.mean() > 0 else "0")
+        lines.append("| " + " | ".join(cells) + " |")
+    means = {way: np.array(values) for way, values in whole.items()}
+    lines.append("")
+    for way in ("stack", "auto"):
+        d = means["by auuc"] - means[way]
+        reach = 2.11 * d.std(ddof=1) / np.sqrt(len(d)) if len(d) > 1 else np.nan
+        lines.append(
+            f"Mean regret over {len(d)} sets, in standard errors of the best candidate's AUUC: {means[way].mean():.2f} for {'UpliftAuto' if way == 'auto' else 'the stack'}, "
+            f"{means['by auuc'].mean():.2f} for the best by cross-validated AUUC; paired difference {d.mean():+.2f} ({d.mean() - reach:+.2f} to {d.mean() + reach:+.2f}). "
+            f"Within 2 standard errors of the best on {int((means[way] <= 2).sum())} sets, beyond 3 on {int((means[way] > 3).sum())}."
+        )
+    return "\n".join(lines)
+
+
+def main():
+    warnings.simplefilter("ignore")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long")
+    parser.add_argument("--out", type=Path, default=OUT)
+    options = parser.parse_args()
+    end = time.time() + 60 * options.minutes
+    results = json.loads(options.out.read_text()) if options.out.exists() else {}
+    for split in range(options.splits):
+        for name in (*REAL, *SIMULATED):
+            rows = results.setdefault(name, [])
+            if len(rows) > split or time.time() > end:
+                continue
+            rows.append(one(name, split))
+            options.out.write_text(json.dumps(results, indent=None).replace("}, {", "},\n{") + "\n")
+            print(name, split, flush=True)
+    print(table(results))
+
+
+if __name__ == "__main__":
+    main()
