@@ -13,6 +13,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from statistics import median
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -35,10 +36,10 @@ def table(found: dict) -> str:
         heard = sorted(one["seconds"] for one in found[name] if one["ended"] == "interrupted")
         early = sum(one["ended"] == "ended" for one in found[name])
         longest += heard
-        middle, last = (f"{heard[len(heard) // 2]:.2f}", f"{heard[-1]:.2f}") if heard else ("", "")
+        middle, last = (f"{median(heard):.2f}", f"{heard[-1]:.2f}") if heard else ("", "")
         lines.append(f"| {name} | {len(heard)} | {early} | {middle} | {last} |")
     longest.sort()
-    lines.append(f"| **all** | {len(longest)} | | {longest[len(longest) // 2]:.2f} | {longest[-1]:.2f} |")
+    lines.append(f"| **all** | {len(longest)} | | {median(longest):.2f} | {longest[-1]:.2f} |")
     return "\n".join(lines)
 
 

@@ -213,6 +213,9 @@ _SPECIAL: dict[str, Callable[[Any], bool]] = {
 }
 
 
+_SPARSE = "a sparse matrix"  # which linear machines and some meta-learners take, and columns are then not centred
+
+
 def _hints(function: Any) -> dict[str, Any]:
     try:
         return typing.get_type_hints(function.__init__ if inspect.isclass(function) else function)
@@ -222,7 +225,7 @@ def _hints(function: Any) -> dict[str, Any]:
 
 def _values(function: Any, argument: str, later: bool) -> list[Bad]:
     if argument == "X" and later:
-        return bad_values.LATER_TABLE
+        return allowing(bad_values.LATER_TABLE, _SPARSE)
     if argument in KINDS:
         return KINDS[argument]
     special = _SPECIAL.get(argument)
@@ -766,7 +769,7 @@ def _fitted(name: str) -> Any:
 
 
 def _data_arguments(later: bool) -> dict[str, list[Bad]]:
-    table = bad_values.LATER_TABLE if later else bad_values.TABLE
+    table = allowing(bad_values.LATER_TABLE if later else bad_values.TABLE, _SPARSE)
     return {"X": table, "y": bad_values.OUTCOME, "treatment": bad_values.LABELS, "sample_weight": bad_values.WEIGHT}
 
 

@@ -454,3 +454,14 @@ def test_calibrated_classifier_as_propensity_and_clone():
     model = DRLearner(Ridge(), propensity=CalibratedClassifierCV(SVC(), cv=2, ensemble=False), cv=2, random_state=0)
     np.testing.assert_array_equal(clone(model).fit(X0, Y0, T0).predict(X0), model.fit(X0, Y0, T0).predict(X0))
     assert TLearner(KNeighborsClassifier(3)).fit(X0, Y0 > 0, T0).predict(X0).shape == (40,)
+
+
+def test_predictions_do_not_depend_on_how_many_rows_are_walked_at_once(monkeypatch):
+    from upturn._nuisance import _flat_trees
+
+    rng = np.random.default_rng(0)
+    X, treatment = rng.normal(size=(500, 3)), rng.integers(0, 2, 500)
+    model = SLearner(random_state=0).fit(X, (rng.random(500) < 0.3 + 0.3 * treatment * (X[:, 0] > 0)), treatment)
+    usual = model.predict(X)
+    monkeypatch.setattr(_flat_trees, "_ROWS", 70)
+    np.testing.assert_array_equal(model.predict(X), usual)

@@ -555,3 +555,16 @@ def test_rates_per_thousand_and_money_per_person():
     priced = target(1e6 * score, y=y, treatment=t, cost=1.0, value=1e9)
     assert "e+" not in repr(priced)
     assert "per person" in repr(priced)
+
+
+def test_replicates_do_not_depend_on_how_many_are_made_at_once(monkeypatch):
+    from upturn.policy import _measure, gain_curve
+
+    rng = np.random.default_rng(0)
+    score, treatment = rng.normal(size=300), rng.integers(0, 2, 300)
+    y = (rng.random(300) < 0.3 + 0.2 * treatment * (score > 0)).astype(float)
+    usual = gain_curve(y, score, treatment, n_bootstrap=20)
+    monkeypatch.setattr(_measure, "_ROWS", 900)
+    few = gain_curve(y, score, treatment, n_bootstrap=20)
+    np.testing.assert_array_equal(few.low, usual.low)
+    np.testing.assert_array_equal(few.high, usual.high)

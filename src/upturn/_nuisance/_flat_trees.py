@@ -13,6 +13,7 @@ from upturn._arrays import Bools, Floats, Ints
 from upturn._table import Schema
 from upturn.kernels.additive import add_trees
 
+_ROWS = 1 << 17  # walked in one call, after which Ctrl-C is heard
 RIGHT, LEFT, AS_MISSING = 0, 1, 2  # where a level goes at a categorical split
 
 
@@ -38,11 +39,13 @@ class FlatTrees:
 
     def predict(self, X: Floats) -> Floats:
         """The probability of 1, or the expected number."""
-        total = np.full(len(X), self.baseline)
-        add_trees(
-            np.ascontiguousarray(X), self.roots, self.feature, self.threshold, self.left, self.right, self.missing,
-            self.start, self.sides, total,
-        )  # fmt: skip
+        total, X = np.full(len(X), self.baseline), np.ascontiguousarray(X)
+        for first in range(0, len(X), _ROWS):
+            part = slice(first, first + _ROWS)
+            add_trees(
+                X[part], self.roots, self.feature, self.threshold, self.left, self.right, self.missing, self.start, self.sides,
+                total[part],
+            )  # fmt: skip
         return np.asarray(expit(total)) if self.logit else total
 
     def get_state(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from upturn.metrics._strata import Strata
 from upturn.policy._gate import People
 from upturn.policy._path import Assignment, Path
 
+_ROWS = 1 << 22  # of replicates that are walked in one call, after which Ctrl-C is heard
 _BAND = 0.1  # the marginal gain is measured among the last tenth of the upgrades before the cut
 
 
@@ -95,10 +96,12 @@ def measure(path: Path, stops: Ints, target: Target, y: Floats, replicates: Repl
         replicates.map(clusters)
     elif replicates is not None:
         draws, seed = rows_by_stratum(target.arm, target.n_arms + 1, target.weight), replicates.seed
+        at_once = max(1, _ROWS // len(y))
 
         def block(numbers: range) -> None:
-            part = slice(numbers.start, numbers.stop)
-            bootstrap_path_gains(seed, numbers.start, *draws, *columns, gain_samples[part], effect_samples[part])
+            for r in range(numbers.start, numbers.stop, at_once):
+                part = slice(r, min(r + at_once, numbers.stop))
+                bootstrap_path_gains(seed, r, *draws, *columns, gain_samples[part], effect_samples[part])
 
         replicates.map(block)
     return PathGains(gains, effects, gain_samples, effect_samples)
