@@ -67,7 +67,11 @@ SCALES = {"linear": 0.396, "thin": 0.396, "corner": 0.768, "smooth": 0.792, "fla
 
 def draw(name, n, scale, seed):
     """Features, outcomes, arms and true effects."""
-    rng = np.random.default_rng([list(DESIGNS).index(name), seed])
+    return shape_of(np.random.default_rng([list(DESIGNS).index(name), seed]), name, n, scale)
+
+
+def shape_of(rng, name, n, scale):
+    """The same, from a generator."""
     X, base, shape, real = DESIGNS[name](rng, n)
     t = rng.integers(0, 2, n)
     if real:
