@@ -130,6 +130,10 @@ class Table:
         Lines below.
     formats : mapping from name to callable
         How to print a column's values; numbers are otherwise printed with four significant digits, NaN as "n/a".
+    heads : mapping from name to str
+        What to print above a column, in place of its name.
+    scales : mapping from name to number
+        What printed (and drawn) values are multiplied with: the values themselves stay in plain units.
     library : str, optional
         Name of the library ``to_frame`` makes a frame of; by default pandas, polars or pyarrow, whichever is installed.
     """
@@ -141,9 +145,12 @@ class Table:
         title: str = "",
         notes: Sequence[str] = (),
         formats: Mapping[str, Any] | None = None,
+        heads: Mapping[str, str] | None = None,
+        scales: Mapping[str, float] | None = None,
         library: str | None = None,
     ) -> None:
         self._columns = {name: np.asarray(values) for name, values in columns.items()}
+        self._heads, self._scales = dict(heads or {}), dict(scales or {})
         self._title, self._notes, self._formats, self._library = title, tuple(notes), dict(formats or {}), library
 
     @property
@@ -155,6 +162,10 @@ class Table:
     def columns(self) -> list[str]:
         """Names of the columns."""
         return list(self._columns)
+
+    def scale_of(self, name: str) -> float:
+        """What values of a column are multiplied with when they are printed or drawn."""
+        return float(self._scales.get(name, 1))
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._columns:
@@ -173,9 +184,11 @@ class Table:
         columns = {name: values for name, values in self._columns.items() if self._formats.get(name, True)}
         texts = [[self._text(name, value) for value in values] for name, values in columns.items()]
         right = [values.dtype.kind in "fiu" for values in columns.values()]
-        return list(columns), [list(row) for row in zip(*texts, strict=True)], right
+        heads = [self._heads.get(name, name) for name in columns]
+        return heads, [list(row) for row in zip(*texts, strict=True)], right
 
     def _text(self, name: str, value: Any) -> str:
+        value = value * self._scales[name] if name in self._scales else value
         if name in self._formats:
             return str(self._formats[name](value))
         if isinstance(value, float | np.floating):

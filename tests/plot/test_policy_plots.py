@@ -28,10 +28,16 @@ def test_pictures():
     drawn = plot.calibration(model.table_)
     np.testing.assert_allclose(drawn.lines[-3].get_ydata(), model.table_["calibrated"])
     curve = gain_curve(y, X[:, 0], t, n_bootstrap=20)
-    np.testing.assert_allclose(plot.gain(curve).lines[0].get_ydata(), curve.gain)
+    np.testing.assert_allclose(plot.gain(curve).lines[0].get_ydata(), 1000 * curve.gain)
+    assert plot.gain(curve).get_ylabel() == "gain per 1,000 people"
+    money = gain_curve(40 * y, X[:, 0], t, n_bootstrap=20)
+    np.testing.assert_allclose(plot.gain(money).lines[0].get_ydata(), money.gain)
+    assert plot.gain(money).get_ylabel() == "gain per person"
+    np.testing.assert_allclose(plot.calibration(table).lines[0].get_ydata(), 1000 * table["observed"])
+    assert plot.calibration(table).get_ylabel() == "observed effect per 1,000 people"
     bare = plot.gain(gain_curve(y, X[:, 0], t, interval=None))
     assert not bare.collections
     assert len(plot.gain(curve).collections) == 1
     priced = gain_curve(y, X[:, 0], t, cost=1, value=10, n_bootstrap=20)
-    assert plot.gain(priced).get_ylabel() == "net profit per 1,000 people"
+    assert plot.gain(priced).get_ylabel() == "net profit per person"
     plt.close("all")

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from naive.policy import budget_program, plan_gain
+from upturn._results import number_text
 from upturn.metrics import Estimate, uplift_curve
 from upturn.policy import four_groups, gain_curve, overlap, target
 from upturn.policy._path import make_path
@@ -174,11 +175,11 @@ def test_gain_curve_is_the_gain_of_every_budget(seed, k):
     for j, budget in enumerate(curve.budget):
         plan = target(uplift, budget=budget, cost=list(cost), y=y, treatment=arm, n_bootstrap=2)
         if plan.left < 1e-9:  # the curve goes on where a plan stops: into upgrades that do not pay
-            assert curve.gain[j] == pytest.approx(plan.per_1000, abs=1e-9)
-            assert curve.predicted[j] == pytest.approx(1000 * plan.predicted_gain / plan.n, abs=1e-9)
+            assert curve.gain[j] == pytest.approx(plan.gain / plan.n, abs=1e-12)
+            assert curve.predicted[j] == pytest.approx(plan.predicted_gain / plan.n, abs=1e-12)
             assert curve.treated[j] == pytest.approx(plan.n_treated / plan.n)
-            assert curve.profit[j] == pytest.approx(3 * curve.gain[j] - 1000 * budget / plan.n, abs=1e-9)
-            assert curve.random_profit[j] == pytest.approx(3 * curve.random[j] - 1000 * budget / plan.n, abs=1e-9)
+            assert curve.profit[j] == pytest.approx(3 * curve.gain[j] - budget / plan.n, abs=1e-12)
+            assert curve.random_profit[j] == pytest.approx(3 * curve.random[j] - budget / plan.n, abs=1e-12)
 
 
 def test_without_an_interval_the_same_numbers_are_measured():
@@ -232,10 +233,10 @@ def test_gain_curve_ends_at_the_average_effect_and_agrees_with_the_uplift_curve(
     uplift, y, arm, _ = experiment(20_000, 1)
     curve = gain_curve(y, uplift[:, 0], arm, points=11)
     effect = y[arm == 1].mean() - y[arm == 0].mean()
-    assert curve.gain[-1] == pytest.approx(1000 * effect)
-    joint = 1000 * uplift_curve(y, uplift[:, 0], arm, ranking="joint")(curve.treated)
+    assert curve.gain[-1] == pytest.approx(effect)
+    joint = uplift_curve(y, uplift[:, 0], arm, ranking="joint")(curve.treated)
     assert (np.abs(joint - curve.gain) < 0.5 * (curve.high - curve.gain) + 1e-9).all()  # two estimates of one thing
-    np.testing.assert_allclose(curve.random, 1000 * effect * curve.treated)
+    np.testing.assert_allclose(curve.random, effect * curve.treated)
     assert curve.best == 5  # effects are x, and half of the people have x > 0
 
 
@@ -251,29 +252,31 @@ def test_intervals_cover_the_truth():
     assert abs(np.mean(errors)) < 0.35
 
 
-def test_comparison_is_paired_and_per_1000():
+def test_comparison_is_paired_and_per_person():
     uplift, y, arm, _ = experiment(4000, 2)
     plan = target(uplift, fraction=0.2, cost=[1, 2], value=5, y=y, treatment=arm)
     table = plan.comparison
     assert table["whom"].tolist() == ["this plan", "nobody", "as many at random", "everybody: 1", "everybody: 2"]
-    np.testing.assert_allclose(table["gain per 1,000"][0], plan.per_1000)
-    assert table["gain per 1,000"][1] == 0
-    everybody = 1000 * (y[arm == 2].mean() - y[arm == 0].mean())
-    np.testing.assert_allclose(table["gain per 1,000"][4], everybody)
-    np.testing.assert_allclose(table["cost per 1,000"], [plan.cost / 4, 0, plan.cost / 4, 1000, 2000])
-    profit = 5 * table["gain per 1,000"] - table["cost per 1,000"]
-    np.testing.assert_allclose(table["profit per 1,000"], profit)
+    np.testing.assert_allclose(1000 * table["gain"][0], plan.per_1000)
+    assert table["gain"][1] == 0
+    everybody = y[arm == 2].mean() - y[arm == 0].mean()
+    np.testing.assert_allclose(table["gain"][4], everybody)
+    np.testing.assert_allclose(table["cost"], [plan.cost / 4000, 0, plan.cost / 4000, 1, 2])
+    profit = 5 * table["gain"] - table["cost"]
+    np.testing.assert_allclose(table["profit"], profit)
     np.testing.assert_allclose(table["profit high"] - table["profit low"], 5 * (table["high"] - table["low"]))
     np.testing.assert_allclose(table["this plan better by"], profit[0] - profit, atol=1e-9)
     assert table["better low"][2] > 0  # far better than random, and known to be
     np.testing.assert_allclose(plan.profit, 4 * 5 * plan.per_1000 - plan.cost)
-    np.testing.assert_allclose(table["profit per 1,000"][0], plan.profit_per_1000)
+    np.testing.assert_allclose(1000 * table["profit"][0], plan.profit_per_1000)
     assert plan.profit_per_1000.low == pytest.approx(plan.profit.low / 4)
-    assert "net profit per 1,000 people" in repr(table)
+    assert "gain per person" in repr(table)
+    assert "net profit per person" in repr(table)
+    assert "cost per person" in repr(table)
     assert table.to_frame().shape == (5, 12)
     bare = target(uplift, fraction=0.2, y=y, treatment=arm).comparison
-    np.testing.assert_allclose(bare["this plan better by"], bare["gain per 1,000"][0] - bare["gain per 1,000"])
-    assert "profit per 1,000" not in bare.columns
+    np.testing.assert_allclose(bare["this plan better by"], bare["gain"][0] - bare["gain"])
+    assert "profit" not in bare.columns
 
 
 def test_weights_count_like_rows_in_everything_measured():
@@ -286,7 +289,7 @@ def test_weights_count_like_rows_in_everything_measured():
     plan = target(score, cost=costs, y=y, treatment=arm, sample_weight=weight, **limits)
     rows = target(score[every], cost=costs[every], y=y[every], treatment=arm[every], **limits)
     np.testing.assert_array_equal(plan.arm[every], rows.arm)
-    for name in ("treated", "gain per 1,000", "cost per 1,000", "profit per 1,000", "this plan better by"):
+    for name in ("treated", "gain", "cost", "profit", "this plan better by"):
         np.testing.assert_allclose(plan.comparison[name], rows.comparison[name], atol=1e-9)
     assert plan.profit_per_1000 == pytest.approx(rows.profit_per_1000)
     every_row = target(score, y=y, treatment=arm, sample_weight=np.full(600, 3.0), cost=costs, **limits)
@@ -322,8 +325,8 @@ def test_random_spending_buys_fewer_people_where_the_chosen_are_cheap():
     curve = gain_curve(y, np.ones(n), arm, cost=cost, value=3.0, points=5, n_bootstrap=2)
     effect = y[arm == 1].mean() - y[arm == 0].mean()
     bought = np.minimum(curve.budget / 5.0, n)  # a person costs 5 on average
-    np.testing.assert_allclose(curve.random, 1000 * effect * bought / n, rtol=1e-9)
-    np.testing.assert_allclose(curve.random_profit, 3 * curve.random - 5000 * bought / n, atol=1e-6)
+    np.testing.assert_allclose(curve.random, effect * bought / n, rtol=1e-9)
+    np.testing.assert_allclose(curve.random_profit, 3 * curve.random - 5 * bought / n, atol=1e-6)
     half = np.searchsorted(curve.budget, n / 2)  # all cheap ones
     assert curve.gain[half] > 4 * curve.random[half]
 
@@ -334,13 +337,13 @@ def test_ties_at_the_cut_are_announced_when_a_plan_is_applied():
         assert (plan.apply(np.zeros(10)) == 1).all()
 
 
-def test_predicted_comparison_is_the_models_word_per_1000():
+def test_predicted_comparison_is_the_models_word_per_person():
     uplift, cost = np.array([[0.2], [0.1], [-0.3], [0.4]]), 0.05
     table = target(uplift, fraction=0.5, cost=cost, value=2.0).comparison
     assert table["whom"].tolist() == ["this plan", "nobody", "as many at random", "everybody: 1"]
-    np.testing.assert_allclose(table["predicted gain per 1,000"], [150, 0, 50, 100])
-    np.testing.assert_allclose(table["cost per 1,000"], [25, 0, 25, 50])
-    np.testing.assert_allclose(table["predicted profit per 1,000"], [275, 0, 75, 150])
+    np.testing.assert_allclose(table["predicted gain"], [0.15, 0, 0.05, 0.1])
+    np.testing.assert_allclose(table["cost"], [0.025, 0, 0.025, 0.05])
+    np.testing.assert_allclose(table["predicted profit"], [0.275, 0, 0.075, 0.15])
 
 
 def test_value_per_person_decides_and_is_measured():
@@ -568,3 +571,22 @@ def test_replicates_do_not_depend_on_how_many_are_made_at_once(monkeypatch):
     few = gain_curve(y, score, treatment, n_bootstrap=20)
     np.testing.assert_array_equal(few.low, usual.low)
     np.testing.assert_array_equal(few.high, usual.high)
+
+
+def test_comparisons_and_curves_follow_the_rule_of_units():
+    rng = np.random.default_rng(0)
+    score, t = rng.uniform(-1, 1, 500), rng.integers(0, 2, 500)
+    y = (rng.random(500) < 0.4 + 0.2 * t * (score > 0)).astype(float)
+    rates = target(score, fraction=0.2, y=y, treatment=t).comparison
+    assert "gain per 1,000 people" in repr(rates)
+    assert "paired difference in gain per 1,000 people" in repr(rates)
+    assert number_text(1000 * rates["gain"][0]) in repr(rates)
+    assert "gain per person" in repr(target(score, fraction=0.2, y=40 * y, treatment=t).comparison)
+    money = target(score, fraction=0.2, y=y, treatment=t, cost=0.1, value=9).comparison
+    assert all(words in repr(money) for words in ("gain per 1,000 people", "cost per person", "net profit per person"))
+    assert "predicted gain per 1,000 people" in repr(target(score, fraction=0.2).comparison)
+    curve = gain_curve(y, score, t, points=5, n_bootstrap=20)
+    assert f": {number_text(1000 * curve.gain[curve.best])} per 1,000 people" in repr(curve)
+    priced = gain_curve(y, score, t, points=5, n_bootstrap=20, cost=0.1, value=9)
+    assert f"a net profit of {number_text(priced.profit[priced.best])} per person" in repr(priced)
+    np.testing.assert_allclose(curve.to_frame()["gain"], curve.gain)

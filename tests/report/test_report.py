@@ -148,7 +148,7 @@ def test_the_slider_says_what_target_says(page, mail):
             assert value * stops["gain"][i] - paid == pytest.approx(float(profit), abs=1e-7)
             assert value * stops["low"][i] - paid == pytest.approx(profit.low, abs=1e-7)
             assert value * stops["high"][i] - paid == pytest.approx(profit.high, abs=1e-7)
-            random = plan.comparison["gain per 1,000"][plan.comparison["whom"].tolist().index("as many at random")]
+            random = 1000 * plan.comparison["gain"][plan.comparison["whom"].tolist().index("as many at random")]
             assert stops["random"][i] == pytest.approx(random, abs=1e-9)
     assert page.plan.n_treated == stops["treated"][stops["plan"]]
     assert float(page.plan.profit_per_1000) == pytest.approx(stops["profit"][stops["plan"]], abs=1e-9)

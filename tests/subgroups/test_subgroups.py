@@ -9,8 +9,9 @@ from scipy import stats
 from scipy.stats.contingency import odds_ratio, relative_risk
 
 import upturn as up
+from upturn._results import number_text
 from upturn._subgroups._multiple import sidak
-from upturn.metrics import SmallSampleWarning
+from upturn.metrics import SmallSampleWarning, calibration_table
 from upturn.metrics._multiple import holm
 from upturn.trees import UpliftTree
 
@@ -424,3 +425,26 @@ def test_small_and_empty_cells_say_so():
     assert found["p_holm"][1] == found["p_value"][1]  # one comparison is left
     assert found["low_all"][1] == pytest.approx(found["low"][1])
     assert found.interaction[0].freedom == 0
+
+
+def test_rates_are_printed_per_thousand_and_others_per_person():
+    rng = np.random.default_rng(0)
+    group, t = rng.integers(0, 2, 600), rng.integers(0, 2, 600)
+    y = (rng.random(600) < 0.4 + 0.2 * t).astype(float)
+    rates, money = up.subgroups(group, None, y, t), up.subgroups(group, None, 40 * y, t)
+    assert "95% intervals, per 1,000 people" in repr(rates)
+    assert number_text(1000 * rates["effect"][0]) in repr(rates)
+    assert "95% intervals, per person" in repr(money)
+    assert number_text(money["effect"][0]) in repr(money)
+    ratio = up.subgroups(group, None, y, t, scale="ratio")
+    assert "; means per 1,000 people" in repr(ratio)
+    assert number_text(ratio["effect"][0]) in repr(ratio)
+    both = up.factorial(y, t, group)
+    assert "per 1,000 people" in repr(both)
+    assert number_text(1000 * both["effect"][0]) in repr(both)
+    report = repr(up.check(rng.normal(size=(600, 2)), y, t))
+    assert "outcome per 1,000 people" in report
+    assert number_text(1000 * y[t == 0].mean()) in report
+    assert "effect per person" in repr(up.check(rng.normal(size=(600, 2)), 40 * y, t))
+    table = calibration_table(y, group + 0.1, t, n_bins=2)
+    assert number_text(1000 * table["observed"][0]) in repr(table)

@@ -21,6 +21,7 @@ from upturn._parameters import check as check_option
 from upturn._results import library_of
 from upturn._table import few_levels, find_identifiers
 from upturn._target import Label
+from upturn._units import is_rate
 
 _NEARLY = 0.95  # share of the rows, beyond which a column that misses as many is called nearly empty
 _FEW_CLUSTERS = 30  # in all, below which intervals are too narrow
@@ -119,9 +120,8 @@ def check(
     findings.append(heterogeneity(trial, sound=all(finding.status != "warning" for finding in findings)))
     order = sorted(features, key=lambda row: -abs(row.difference))
     data = trial.data
-    return CheckReport(
-        len(data), data.schema.n_features, tuple(findings), _arm_rows(trial), tuple(order), library_of(X)
-    )
+    arms, rate = _arm_rows(trial), is_rate(data.target)
+    return CheckReport(len(data), data.schema.n_features, tuple(findings), arms, tuple(order), library_of(X), rate)
 
 
 # ------------------------------------------------------------------------------------------------ arms and effects

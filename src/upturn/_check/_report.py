@@ -9,6 +9,7 @@ from typing import Any, Literal
 from upturn._html import bullets, paragraphs, table
 from upturn._results import NOT_AVAILABLE, aligned, new_frame, number_text, plural
 from upturn._target import Label
+from upturn._units import unit_scale, unit_text
 
 _Cells = tuple[list[str], list[list[str]], list[bool]]
 Status = Literal["ok", "warning", "note", "skipped"]
@@ -69,6 +70,8 @@ class CheckReport:
     features : tuple of FeatureRow
         One per feature, the least balanced first.
     n, n_features : int
+    rate : bool
+        Whether the outcome is yes or no, so that means and effects are printed per 1,000 people.
     """
 
     n: int
@@ -77,6 +80,7 @@ class CheckReport:
     arms: tuple[ArmRow, ...]
     features: tuple[FeatureRow, ...]
     library: str | None = field(default=None, compare=False)
+    rate: bool = False
 
     @property
     def ok(self) -> bool:
@@ -132,17 +136,18 @@ class CheckReport:
         if "rows" in self.warnings:
             verdict = verdict.replace("rows", "too few rows to tell", 1)
         head = f"Experiment of {plural(self.n, 'row')}, {plural(self.n_features, 'feature')}, {plural(len(self.arms), 'arm')}: {verdict}"
-        arms = []
+        arms, scale = [], unit_scale(self.rate)
         for row in self.arms:
             effect = ["", "", ""]
             if row.effect is not None and row.low is not None and row.high is not None and row.pvalue is not None:
                 known, p = not isnan(row.effect), p_text(row.pvalue).removeprefix("p ").removeprefix("= ")
-                interval = f"{number_text(row.low, '+')} to {number_text(row.high, '+')}"
-                effect = [number_text(row.effect, "+"), interval, p] if known else [NOT_AVAILABLE] * 3
-            mean = number_text(row.mean)
+                interval = f"{number_text(scale * row.low, '+')} to {number_text(scale * row.high, '+')}"
+                effect = [number_text(scale * row.effect, "+"), interval, p] if known else [NOT_AVAILABLE] * 3
+            mean = number_text(scale * row.mean)
             arms.append([str(row.arm), f"{row.rows:,}", f"{row.share:.1%}", mean, *effect])
         checks = [[finding.check, _SIGNS[finding.status], finding.seen] for finding in self.findings]
-        names = ["arm", "rows", "share", "mean outcome", "effect", "95% interval", "p"]
+        unit = unit_text(self.rate)
+        names = ["arm", "rows", "share", f"outcome {unit}", f"effect {unit}", "95% interval", "p"]
         return (
             head,
             (names, arms, [False, *[True] * 6]),

@@ -104,7 +104,7 @@ def row_of(measured: Measured, whom: str) -> dict[str, Any]:
 def _better(measured: Measured, whom: str) -> tuple[float, float, float]:
     """By how much the plan is better than another one, per 1,000 people."""
     row = row_of(measured, whom)
-    return tuple(float(row[key]) for key in ("this plan better by", "better low", "better high"))  # type: ignore[return-value]
+    return tuple(1000 * float(row[key]) for key in ("this plan better by", "better low", "better high"))  # type: ignore[return-value]
 
 
 def _treat(measured: Measured, data: Experiment, words: Words) -> str:

@@ -14,8 +14,9 @@ def stops_of(found: Found) -> dict[str, Any]:
     """What every stop of the slider says, the plan's own among them; gains and profits per 1,000 people."""
     curve, plan, money, target = found.measured.budgets, found.measured.plan, found.money, found.data.target
     columns: dict[str, Any] = {
-        "share": curve.treated, "gain": curve.gain, "low": curve.low, "high": curve.high, "random": curve.random,
-    }  # fmt: skip
+        "share": curve.treated,
+        **{name: 1000 * np.asarray(getattr(curve, name)) for name in ("gain", "low", "high", "random")},
+    }
     if found.measured.by_person:
         columns["treated"] = curve.budget
         columns["spent"] = curve.budget * float(money.cost or 0.0)
@@ -23,14 +24,14 @@ def stops_of(found: Found) -> dict[str, Any]:
             paid = 1000 * float(money.cost or 0.0) * curve.treated
             value = float(money.value)
             columns |= {
-                "profit": value * curve.gain - paid,
+                "profit": value * columns["gain"] - paid,
                 "profit_low": value * columns["low"] - paid,
                 "profit_high": value * columns["high"] - paid,
             }
     else:
         columns["treated"], columns["spent"] = curve.treated * len(target), curve.budget
         if curve.profit is not None:
-            columns |= {"profit": curve.profit, "profit_low": curve.profit_low, "profit_high": curve.profit_high}
+            columns |= {n: 1000 * np.asarray(getattr(curve, n)) for n in ("profit", "profit_low", "profit_high")}
     columns = {name: np.asarray(values, dtype=np.float64) for name, values in columns.items()}
     if not found.measured.by_person:
         most = plan.cost if money.budget is None and money.fraction is None else np.inf
@@ -43,7 +44,7 @@ def _with_plan(columns: dict[str, Any], found: Found) -> dict[str, Any]:
     """The stops and, in its place among them, the plan."""
     plan: Any = found.measured.plan
     row = row_of(found.measured, "as many at random")
-    random = next(float(row[name]) for name in row if name.endswith("gain per 1,000"))
+    random = next(1000 * float(row[name]) for name in row if name.endswith("gain"))
     own = {
         "share": float(row_of(found.measured, "this plan")["treated"]),
         "treated": plan.n_treated,

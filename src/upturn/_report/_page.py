@@ -204,22 +204,22 @@ def _models(found: Found) -> dict[str, Any]:
 def _plans(found: Found) -> dict[str, Any]:
     comparison, rows = found.measured.plan.comparison, []
     names = comparison.columns
-    gain = next(name for name in names if name.endswith("gain per 1,000"))
-    profit = next((name for name in names if name.endswith("profit per 1,000")), None)
+    gain = next(name for name in names if name.endswith("gain"))
+    profit = next((name for name in names if name.endswith("profit")), None)
     for i, whom in enumerate(comparison["whom"].tolist()):
 
         def cell(name: str, low: str, high: str, i: int = i) -> str:
-            return with_interval(*(float(comparison[key][i]) for key in (name, low, high)))
+            return with_interval(*(1000 * float(comparison[key][i]) for key in (name, low, high)))
 
         row = [whom, percent(float(comparison["treated"][i])), cell(gain, "low", "high")]
-        if "cost per 1,000" in names:
-            row.append(number(float(comparison["cost per 1,000"][i])))
+        if "cost" in names:
+            row.append(number(1000 * float(comparison["cost"][i])))
         if profit is not None:
             row.append(cell(profit, "profit low", "profit high"))
         row.append("" if i == 0 else cell("this plan better by", "better low", "better high"))
         rows.append(row)
     head = ["whom", "treated", "gain"]
-    head += ["cost"] if "cost per 1,000" in names else []
+    head += ["cost"] if "cost" in names else []
     head += ["net profit"] if profit is not None else []
     return table([*head, "this plan better by"], rows, 1)
 

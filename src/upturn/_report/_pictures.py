@@ -44,7 +44,9 @@ def draw(found: Found) -> dict[str, str]:
                 )
         for arm in measured.curves["uplift"]:
             mine = measured.bins["arm"] == arm
-            part = Table({name: np.asarray(measured.bins[name])[mine] for name in measured.bins.columns})
+            names = measured.bins.columns
+            scales = {name: measured.bins.scale_of(name) for name in names}
+            part = Table({name: np.asarray(measured.bins[name])[mine] for name in names}, scales=scales)
             picture(f"calibration {arm}", lambda ax, part=part: plot.calibration(part, ax=ax))
         picture("gain", lambda ax: plot.gain(measured.budgets, ax=ax))
     return pictures

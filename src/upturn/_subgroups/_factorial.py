@@ -12,10 +12,11 @@ from scipy import stats
 
 from upturn._columns import check_magnitude, is_missing
 from upturn._parameters import INTERVAL, check
-from upturn._results import Table, library_of
+from upturn._results import Table, library_of, number_text
 from upturn._subgroups._cells import Cells
 from upturn._subgroups._result import probability
 from upturn._target import Target, read_target
+from upturn._units import is_rate, unit_scale, unit_text
 
 _JOINED = re.compile(r"\s*(?:\+|&|/|\band\b)\s*", re.IGNORECASE)
 _BOTH = {"both", "combination", "combined"}
@@ -143,20 +144,29 @@ def factorial(
         t = np.where((se == 0) & (effect == 0), 0.0, np.abs(effect) / se)
     half = stats.t.ppf(0.5 + interval / 2, freedom) * se
     p = np.asarray(2 * stats.t.sf(t, freedom))
-    library = library_of(y, first, second)
-    means = Table({"arm": labels, "rows": cells.rows[0].tolist(), "mean": mean.tolist()}, library=library)
+    library, rate = library_of(y, first, second), is_rate(target)
+    scale = unit_scale(rate)
+    means = Table(
+        {"arm": labels, "rows": cells.rows[0].tolist(), "mean": mean.tolist()},
+        heads={"mean": f"mean {unit_text(rate)}"},
+        scales={"mean": scale},
+        library=library,
+    )
     what = [words.format(a=a, b=b) for words in _CONTRASTS]
     columns = {"what": what, "effect": effect, "se": se, "low": effect - half, "high": effect + half, "p_value": p}
     sure = (
         "is seen: read the effects without and with the other treatment, not the main effects"
         if p[2] < 1 - interval
-        else (f"is not seen, and could be anything from {effect[2] - half[2]:.4g} to {effect[2] + half[2]:.4g}")
+        else (
+            f"is not seen, and could be anything from {number_text(scale * (effect[2] - half[2]))} to {number_text(scale * (effect[2] + half[2]))}"
+        )
     )
     return Factorial(
         columns,
         np.array(labels)[target.arm],
         means,
-        title=f"2 x 2 factorial design of {len(target):,} rows: {a} and {b}, {interval:.0%} intervals",
+        title=f"2 x 2 factorial design of {len(target):,} rows: {a} and {b}, {interval:.0%} intervals, {unit_text(rate)}",
+        scales=dict.fromkeys(("effect", "se", "low", "high"), scale),
         notes=[f"An interaction {sure}."],
         library=library,
     )

@@ -22,6 +22,7 @@ from upturn._subgroups._multiple import Interaction, equality, sidak
 from upturn._subgroups._result import OVERALL, Subgroups
 from upturn._subgroups._scales import NEED_TWO_VALUES, SCALES, Comparison, nnt_words
 from upturn._target import Target, decode, read_target
+from upturn._units import unit_text
 from upturn.metrics._estimate import SmallSampleWarning
 from upturn.metrics._multiple import holm
 from upturn.metrics._strata import warn_if_few_clusters
@@ -271,7 +272,8 @@ def _tabulate(
         group=members.codes,
         rows=rows,
         estimator=model,
-        title=f"Effect of {arm} against {target.control!r} by group: {_TITLES[scale]}, {interval:.0%} intervals",
+        title=f"Effect of {arm} against {target.control!r} by group: {_TITLES[scale]}, {interval:.0%} intervals{_unit(scale, binary)}",
+        rate=binary,
         notes=[
             *_say(interaction, comparisons, level, interval),
             *_caveats(members, cells, groups, scale, target),
@@ -279,6 +281,12 @@ def _tabulate(
         ],
         library=library,
     )
+
+
+def _unit(scale: str, rate: bool) -> str:
+    if scale == "difference":
+        return f", {unit_text(rate)}"
+    return f"; means {unit_text(rate)}"
 
 
 def _say(interaction: list[Interaction], n: int, level: float, interval: float) -> list[str]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from upturn._arrays import Bools
 from upturn._results import NOT_AVAILABLE, Table
 from upturn._subgroups._multiple import Interaction
+from upturn._units import unit_scale
 
 OVERALL = "all rows"
 
@@ -19,7 +20,7 @@ class Subgroups(Table):
     """Effects by group. Made by :func:`upturn.subgroups`.
 
     A table of a row per group and treatment arm, and one per arm for everybody at the end, where ``group`` is
-    "all rows". ``table["effect"]`` is a column, ``table.to_frame()`` a frame of the library the data came in, and
+    "all rows". Rates, and their differences, are printed and drawn per 1,000 people. ``table["effect"]`` is a column in plain units, ``table.to_frame()`` a frame of the library the data came in, and
     :func:`upturn.plot.subgroups` its picture. Columns:
 
     =============================  =======================================================================================
@@ -60,6 +61,7 @@ class Subgroups(Table):
         group: NDArray[Any] | None,
         rows: NDArray[Any] | None,
         estimator: Any,
+        rate: bool,
         title: str,
         notes: Sequence[str],
         library: str | None,
@@ -67,7 +69,10 @@ class Subgroups(Table):
         formats: dict[str, Any] = dict.fromkeys(("p_value", "p_holm"), probability)
         if len(set(map(str, columns["arm"]))) == 1:
             formats["arm"] = None  # the title says it
-        super().__init__(columns, title=title, notes=notes, formats=formats, library=library)
+        scaled = ["mean_control", "mean_treated"]
+        scaled += ["effect", "se", "low", "high", "low_all", "high_all"] if scale == "difference" else []
+        scales = dict.fromkeys(scaled, unit_scale(rate))
+        super().__init__(columns, title=title, notes=notes, formats=formats, scales=scales, library=library)
         self.interaction, self.scale, self.interval = interaction, scale, interval
         self.group, self.rows, self.estimator = group, rows, estimator
 

@@ -13,6 +13,7 @@ from upturn._columns import check_sums
 from upturn._parameters import check, whole
 from upturn._results import Table, library_of
 from upturn._target import Target
+from upturn._units import is_rate, unit_scale, unit_text
 from upturn.kernels.ranking import S0, S1, W0, W1
 from upturn.metrics._formulas import rates_or_nan, ratio_or_nan
 from upturn.metrics._ranked import Judged, Ranked, rank, read_ranked
@@ -77,7 +78,7 @@ def calibration_table(
     target, scores = read_ranked(y, score, treatment, sample_weight, control)
     check_sums(scores, "score", float(target.totals.sum()))  # whose means are taken
     columns = bin_columns(target, scores, n_bins, replicates, {"predicted": scores})
-    return bin_table(columns, target.labels, interval, library_of(score, y, treatment))
+    return bin_table(columns, target.labels, interval, library_of(score, y, treatment), is_rate(target))
 
 
 def bin_columns(
@@ -110,14 +111,20 @@ def bin_columns(
 
 
 def bin_table(
-    columns: Mapping[str, Any], labels: list[Any], interval: float | None, library: str | None = None
+    columns: Mapping[str, Any],
+    labels: list[Any],
+    interval: float | None,
+    library: str | None = None,
+    rate: bool = False,
 ) -> Table:
-    """The columns as a table that prints, with the arms' labels."""
-    title = f"Predicted and observed effect in {columns['bin'].max()} bins of the ranking"
+    """The columns as a table that prints, with the arms' labels; rates are printed per 1,000 people."""
+    title = f"Predicted and observed effect in {columns['bin'].max()} bins of the ranking, {unit_text(rate)}"
     if interval is not None:
         title += f", {interval:.0%} intervals"
     named = {**columns, "arm": [labels[code] for code in columns["arm"]]}
-    return Table(named, title=title, formats=dict.fromkeys(("treated", "control"), "{:,.0f}".format), library=library)
+    formats = dict.fromkeys(("treated", "control"), "{:,.0f}".format)
+    scales = dict.fromkeys(set(columns) - {"arm", "bin", "treated", "control"}, unit_scale(rate))
+    return Table(named, title=title, formats=formats, scales=scales, library=library)
 
 
 def _sums(ranked: Ranked, shares: Floats) -> Floats:

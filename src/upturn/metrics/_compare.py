@@ -15,6 +15,7 @@ from upturn._columns import warn_user
 from upturn._results import NOT_AVAILABLE, Table, library_of, number_text, plural
 from upturn._rows import check_order
 from upturn._target import Target, read_measured, read_score
+from upturn._units import is_rate, unit_scale, unit_text
 from upturn.metrics._adjusted import Reading
 from upturn.metrics._estimate import Estimate, reach_of
 from upturn.metrics._metric import Definition, Metric
@@ -24,7 +25,6 @@ from upturn.metrics._registry import check_options, find_metric
 from upturn.metrics._replicates import Replicates
 from upturn.metrics._statistic import Statistic, measure, replicate, warn_if_undefined
 from upturn.metrics._strata import Strata
-from upturn.metrics._units import is_rate, unit_scale, unit_text
 
 MetricName = str | tuple[str, Mapping[str, Any]]
 

@@ -20,10 +20,10 @@ from upturn._rows import take_named
 from upturn._seeds import make_seed
 from upturn._splitters import RepeatedUpliftSplit, folds_of, take_rows
 from upturn._target import Target, decode, pack, read_target
+from upturn._units import is_rate, unit_scale, unit_text
 from upturn.metrics import Curve, Table, average_curves, uplift_curve
 from upturn.metrics._compare import check_baseline
 from upturn.metrics._registry import find_metric
-from upturn.metrics._units import is_rate, unit_scale, unit_text
 from upturn.model_selection._journal import Journal
 from upturn.model_selection._scorers import UpliftScorer, check_arms, control_of, uplift_scorer
 

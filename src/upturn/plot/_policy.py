@@ -8,6 +8,7 @@ import numpy as np
 
 from upturn._parameters import Rule, check, whole
 from upturn._results import Table
+from upturn._units import unit_scale, unit_text
 from upturn.plot._style import COLOURS, GREY, MOST_BARS, STYLES, legend, new_axes, tidy
 from upturn.policy import GainCurve, Overlap
 
@@ -81,20 +82,22 @@ def calibration(table: Table, *, ax: Any = None) -> Any:
     )
     ax = new_axes(ax)
     arms = list(dict.fromkeys(table["arm"].tolist()))
+    scale = table.scale_of("observed")
     for k, arm in enumerate(arms):
         mine, colour = table["arm"] == arm, COLOURS[k % len(COLOURS)]
-        x, effect = table["predicted"][mine], table["observed"][mine]
+        x, effect = scale * table["predicted"][mine], scale * table["observed"][mine]
         margin = None
         if "low" in table.columns:
-            margin = np.abs(np.vstack([effect - table["low"][mine], table["high"][mine] - effect]))
+            margin = np.abs(np.vstack([effect - scale * table["low"][mine], scale * table["high"][mine] - effect]))
         ax.errorbar(x, effect, yerr=margin, fmt="os^Dv"[k % 5], color=colour, capsize=3, label=f"{arm}")
         if "calibrated" in table.columns:
             style = STYLES[k % len(STYLES)]
-            ax.plot(x, table["calibrated"][mine], linestyle=style, color=colour, label=f"{arm}, calibrated")
-    low, high = np.nanmin(table["predicted"]), np.nanmax(table["predicted"])
+            ax.plot(x, scale * table["calibrated"][mine], linestyle=style, color=colour, label=f"{arm}, calibrated")
+    low, high = scale * np.nanmin(table["predicted"]), scale * np.nanmax(table["predicted"])
     ax.plot([low, high], [low, high], "--", color=GREY, zorder=0)
     ax.axhline(0, color=GREY, linewidth=0.5, zorder=0)
-    ax.set(xlabel="predicted effect, or score", ylabel="observed effect", title="Calibration")
+    unit = unit_text(scale != 1)
+    ax.set(xlabel=f"predicted effect, or score, {unit}", ylabel=f"observed effect {unit}", title="Calibration")
     if len(arms) > 1 or "calibrated" in table.columns:
         legend(ax)
     tidy(ax)
@@ -102,7 +105,7 @@ def calibration(table: Table, *, ax: Any = None) -> Any:
 
 
 def gain(curve: GainCurve, *, ax: Any = None) -> Any:
-    """Draw what every budget gains per 1,000 people, with its interval, beside spending it at random.
+    """Draw what every budget gains, with its interval, beside spending it at random: rates per 1,000 people, money per person.
 
     Parameters
     ----------
@@ -123,14 +126,17 @@ def gain(curve: GainCurve, *, ax: Any = None) -> Any:
     height = curve.gain if curve.profit is None else curve.profit
     low = curve.low if curve.profit_low is None else curve.profit_low
     high = curve.high if curve.profit_high is None else curve.profit_high
-    ax.plot(curve.budget, height, color=COLOURS[0], label="the best first")
+    rate = curve.rate and not money
+    scale = unit_scale(rate)
+    ax.plot(curve.budget, scale * height, color=COLOURS[0], label="the best first")
     if low is not None and high is not None:
         label = f"{curve.interval:.0%} interval"
-        ax.fill_between(curve.budget, low, high, alpha=0.2, color=COLOURS[0], linewidth=0, label=label)
+        ax.fill_between(curve.budget, scale * low, scale * high, alpha=0.2, color=COLOURS[0], linewidth=0, label=label)
     random = curve.random if curve.random_profit is None else curve.random_profit
-    ax.plot(curve.budget, random, "--", color=GREY, label="at random")
+    ax.plot(curve.budget, scale * random, "--", color=GREY, label="at random")
     ax.axhline(0, color=GREY, linewidth=0.5)
-    ax.set(xlabel="budget", ylabel=f"{'net profit' if money else 'gain'} per 1,000 people", title="What a budget gains")
+    ylabel = f"{'net profit' if money else 'gain'} {unit_text(rate)}"
+    ax.set(xlabel="budget", ylabel=ylabel, title="What a budget gains")
     legend(ax)
     tidy(ax)
     return ax

@@ -13,8 +13,8 @@ from upturn import metrics
 from upturn._columns import check_magnitude, to_numpy
 from upturn._parameters import NONE, TEXT, Rule, check, number, one_of, whole
 from upturn._target import decode, read_labels, read_measured, read_score
+from upturn._units import is_rate, unit_scale, unit_text
 from upturn.metrics import Curve
-from upturn.metrics._units import is_rate, unit_scale, unit_text
 from upturn.plot._style import (
     COLOURS,
     GREY,

@@ -8,6 +8,7 @@ import numpy as np
 
 from upturn._parameters import FLAG, check
 from upturn._subgroups import Subgroups
+from upturn._units import unit_text
 from upturn.plot._style import COLOURS, GREY, MARKERS, new_axes
 
 _LABELS = {
@@ -86,7 +87,8 @@ def subgroups(table: Subgroups, *, simultaneous: bool = True, ax: Any = None) ->
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.grid(axis="x", color="#dddddd", linewidth=0.6)
     ax.set_axisbelow(True)
-    ax.set(xlabel=_LABELS[table.scale], title="Effects by group" + (f", arm {arms[0]}" if k == 1 else ""))
+    unit = f", {unit_text(table.scale_of('effect') != 1)}" if table.scale == "difference" else ""
+    ax.set(xlabel=_LABELS[table.scale] + unit, title="Effects by group" + (f", arm {arms[0]}" if k == 1 else ""))
     _write_numbers(ax, table, place)
     if k > 1:
         for j, arm in enumerate(arms):
@@ -109,7 +111,7 @@ def _wrapped(label: str, width: int = 46) -> str:
 
 def _drawn(table: Subgroups, name: str) -> Any:
     """A column at the place where it is drawn."""
-    values = np.asarray(table[name], dtype=np.float64)
+    values = table.scale_of("effect") * np.asarray(table[name], dtype=np.float64)
     if table.scale != "nnt":
         return values
     with np.errstate(divide="ignore"):
@@ -132,7 +134,7 @@ def _write_numbers(ax: Any, table: Subgroups, place: Any) -> None:
     head = f"{effect} ({table.interval:.0%} interval)"
     ax.text(1.02, -0.75, head, transform=across, va="center", fontsize="small", fontweight="bold")
     for i, y in enumerate(place):
-        value, low, high = (float(table[name][i]) for name in ("effect", "low", "high"))
+        value, low, high = (table.scale_of("effect") * float(table[name][i]) for name in ("effect", "low", "high"))
         if np.isnan(low):
             words = f"{value:.3g}" if np.isfinite(value) else "n/a"
         elif table.scale == "nnt" and low < 0 < high:

@@ -12,6 +12,7 @@ from upturn._parameters import check, whole
 from upturn._results import library_of, new_frame, number_text
 from upturn._seeds import make_seed
 from upturn._target import Label
+from upturn._units import is_rate, unit_scale, unit_text
 from upturn.metrics._replicates import Replicates
 from upturn.policy._gate import read_plan
 from upturn.policy._measure import PathGains, measure, measure_effects, measure_money, read_effects
@@ -34,18 +35,20 @@ class GainCurve:
     treated : array
         Share of people treated.
     gain, low, high : arrays
-        Measured gain per 1,000 people, and its pointwise interval; ``low`` and ``high`` are None without one.
+        Measured gain per person, treated or not, and its pointwise interval; ``low`` and ``high`` are None without one.
     predicted : array
-        The gain per 1,000 people by the model.
+        The gain per person by the model.
     random : array
-        The gain per 1,000 people of spending as much on people at random, in the same mixture of arms. Where people differ
+        The gain per person of spending as much on people at random, in the same mixture of arms. Where people differ
         in what they cost, that may be fewer or more people.
     profit, profit_low, profit_high, random_profit : arrays or None
-        value·gain - cost per 1,000 people; None without a value.
+        value·gain - cost per person; None without a value.
     interval : float or None
         Confidence level of the intervals.
     library : str or None
         Name of the library the data came in, which ``to_frame`` makes a frame of.
+    rate : bool
+        Whether the outcome is yes or no, so that gains are printed and drawn per 1,000 people.
     """
 
     budget: Floats
@@ -61,6 +64,7 @@ class GainCurve:
     random_profit: Floats | None
     interval: float | None
     library: str | None = field(default=None, compare=False)
+    rate: bool = False
 
     @property
     def best(self) -> int:
@@ -73,12 +77,20 @@ class GainCurve:
         return new_frame({name: column for name, column in columns.items() if column is not None}, self.library)
 
     def __repr__(self) -> str:
-        at, interval = self.best, ""
-        if self.low is not None and self.high is not None:
-            interval = f", {self.interval:.0%} interval {number_text(self.low[at])} to {number_text(self.high[at])}"
+        at, interval, money = self.best, "", self.profit is not None
+        what, low, high = (
+            (self.profit, self.profit_low, self.profit_high) if money else (self.gain, self.low, self.high)
+        )
+        rate = self.rate and not money
+        scale, unit = unit_scale(rate), unit_text(rate)
+        assert what is not None
+        if low is not None and high is not None:
+            interval = (
+                f", {self.interval:.0%} interval {number_text(scale * low[at])} to {number_text(scale * high[at])}"
+            )
         return (
             f"GainCurve({len(self.budget)} points up to a budget of {number_text(self.budget[-1])}; best at {number_text(self.budget[at])}: "
-            f"{number_text(self.gain[at])} per 1,000 people{interval})"
+            f"{'a net profit of ' if money else ''}{number_text(scale * what[at])} {unit}{interval})"
         )
 
 
@@ -130,7 +142,7 @@ def gain_curve(
     >>> from upturn.policy import gain_curve
     >>> curve = gain_curve([1, 0, 0, 1], [4, 3, 2, 1], [1, 0, 1, 0], points=3)
     >>> curve.budget, curve.gain
-    (array([0., 2., 4.]), array([  0., 500.,   0.]))
+    (array([0., 2., 4.]), array([0. , 0.5, 0. ]))
     """
     check("points", points, whole(least=2).named("a whole number of at least 2 points; 101 is usual"))
     seed = make_seed(random_state)
@@ -156,33 +168,34 @@ def gain_curve(
         usual = mixture @ average
         random = mixture * np.divide(paid, usual, out=np.ones(len(paid)), where=usual > 0)[:, None]
         random = random / np.maximum(random.sum(axis=1), 1.0)[:, None]  # everybody is as many as there are
-    profit = None if money is None else 1000 * (money.gains - paid)
-    low, high = _band(units, 1000 * units.gains, replicates)
+    profit = None if money is None else money.gains - paid
+    low, high = _band(units, units.gains, replicates)
     profit_low, profit_high = (None, None) if money is None else _band(money, profit, replicates)
     return GainCurve(
         budget=_so_far(path.cost, stops),
         treated=mixture.sum(axis=1),
-        gain=1000 * units.gains,
+        gain=units.gains,
         low=low,
         high=high,
-        predicted=1000 * _so_far(weight[path.row] * _extra_uplift(path, people.uplift), stops),
-        random=1000 * random @ units.effects,
+        predicted=_so_far(weight[path.row] * _extra_uplift(path, people.uplift), stops),
+        random=random @ units.effects,
         profit=profit,
         profit_low=profit_low,
         profit_high=profit_high,
-        random_profit=None if money is None else 1000 * random @ (money.effects - average),
+        random_profit=None if money is None else random @ (money.effects - average),
         interval=None if replicates is None else replicates.interval,
         library=library_of(score, y, treatment),
+        rate=is_rate(experiment),
     )
 
 
 def _band(
     gains: PathGains, middle: Floats | None, replicates: Replicates | None
 ) -> tuple[Floats | None, Floats | None]:
-    """Pointwise intervals around a curve per 1,000 people."""
+    """Pointwise intervals around a curve."""
     if middle is None or replicates is None:
         return None, None
-    margin = replicates.z * 1000 * replicates.spread(gains.gain_samples)
+    margin = replicates.z * replicates.spread(gains.gain_samples)
     return middle - margin, middle + margin
 
 

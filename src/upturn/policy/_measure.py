@@ -11,6 +11,7 @@ import numpy as np
 from upturn._arrays import Floats, Ints
 from upturn._results import Table
 from upturn._target import Target
+from upturn._units import unit_scale, unit_text
 from upturn.kernels.budget import bootstrap_path_gains, path_gains
 from upturn.kernels.resampling import BOOTSTRAP, rows_by_stratum
 from upturn.metrics import Estimate
@@ -233,8 +234,11 @@ class PlanValue:
             return 0.0
         return self.plan.total(cost, weight) / float(len(cost) if weight is None else weight.sum())
 
-    def comparison(self, library: str | None) -> Table:
-        """The plan beside nobody, as many people at random, and everybody with either arm."""
+    def comparison(self, library: str | None, rate: bool) -> Table:
+        """The plan beside nobody, as many people at random, and everybody with either arm.
+
+        Numbers are per person; gains in rates (``rate``) are printed per 1,000 people.
+        """
         k, cost, money = self.people.n_arms, self.people.cost, self.money
         shares = self.plan.shares(k, self.weight)
         whom: list[tuple[str, Floats | None]] = [("this plan", None), ("nobody", np.zeros(k))]
@@ -253,21 +257,26 @@ class PlanValue:
             spent = self.cost_per_person if share is None else float(share @ average)
             columns.setdefault("whom", []).append(name)
             columns.setdefault("treated", []).append(float(shares.sum() if share is None else share.sum()))
-            add(f"{self.word}gain per 1,000", self._per_1000(self.units, share, 0.0), "")
+            add(f"{self.word}gain", self._per_person(self.units, share, 0.0), "")
             if cost is not None:
-                columns.setdefault("cost per 1,000", []).append(1000 * spent)
+                columns.setdefault("cost", []).append(spent)
             if money is not None:
-                add(f"{self.word}profit per 1,000", self._per_1000(money, share, spent), "profit ")
+                add(f"{self.word}profit", self._per_person(money, share, spent), "profit ")
             add("this plan better by", self._better_by(share, spent), "better ")
-        return Table(columns, notes=[self._note()], library=library)
+        gains = [f"{self.word}gain", "low", "high"]
+        gains += [] if money is not None else ["this plan better by", "better low", "better high"]
+        heads = {gains[0]: f"{gains[0]} {unit_text(rate)}"}
+        heads |= {name: f"{name} per person" for name in ("cost", f"{self.word}profit")}
+        scales = {name: unit_scale(rate) for name in gains}
+        return Table(columns, notes=[self._note(rate)], heads=heads, scales=scales, library=library)
 
-    def _note(self) -> str:
-        what = "gain" if self.money is None else "net profit"
+    def _note(self, rate: bool) -> str:
+        what = f"gain {unit_text(rate)}" if self.money is None else "net profit per person"
         if self.word:
             return "predicted by the model; pass y and treatment of an experiment to measure it"
         if self.replicates is None:
-            return f"better by: difference in {what} per 1,000 people"
-        return f"{self.replicates.interval:.0%} intervals; better by: paired difference in {what} per 1,000 people"
+            return f"better by: difference in {what}"
+        return f"{self.replicates.interval:.0%} intervals; better by: paired difference in {what}"
 
     def _brings(self, source: PathGains, share: Floats | None) -> tuple[float, Floats]:
         """What a plan brings per person, with its replicates; ``share`` of people get each arm at random, None is this plan."""
@@ -275,15 +284,15 @@ class PlanValue:
             return float(source.gains[-1]), source.gain_samples[:, -1]
         return float(source.effects @ share), source.effect_samples @ share
 
-    def _per_1000(self, source: PathGains, share: Floats | None, cost: float) -> float:
+    def _per_person(self, source: PathGains, share: Floats | None, cost: float) -> float:
         value, samples = self._brings(source, share)
-        return self._number(1000 * (value - cost), 1000 * (samples - cost))
+        return self._number(value - cost, samples - cost)
 
     def _better_by(self, share: Floats | None, cost: float) -> float:
-        """How much more this plan brings per 1,000 people, in money where there is a value."""
+        """How much more this plan brings per person, in money where there is a value."""
         source, paid = (self.units, 0.0) if self.money is None else (self.money, self.cost_per_person - cost)
         (mine, my_samples), (other, their_samples) = self._brings(source, None), self._brings(source, share)
-        return self._number(1000 * (mine - other - paid), 1000 * (my_samples - their_samples - paid))
+        return self._number(mine - other - paid, my_samples - their_samples - paid)
 
     def _number(self, value: float, samples: Floats, reduction: float | None = None) -> float:
         if self.replicates is None:

@@ -15,9 +15,9 @@ from upturn._html import paragraphs
 from upturn._results import Table, library_of, new_frame, number_text
 from upturn._seeds import make_seed
 from upturn._target import Label, decode
+from upturn._units import is_rate, unit_scale, unit_text
 from upturn.metrics import Estimate
 from upturn.metrics._replicates import Replicates
-from upturn.metrics._units import is_rate, unit_scale, unit_text
 from upturn.policy._gate import read_limit, read_plan
 from upturn.policy._measure import PlanValue, read_effects
 from upturn.policy._path import Assignment, make_path
@@ -71,8 +71,8 @@ class Targeting:
         1,000 people; others are printed per person.
     comparison : Table
         This plan beside treating nobody, as many people at random, and everybody with either arm: gains, costs and net
-        profits per 1,000 people with their intervals, and by how much this plan is better, a paired difference (in net
-        profit when there is a value).
+        profits per person with their intervals, and by how much this plan is better, a paired difference (in net
+        profit when there is a value). Gains in rates are printed per 1,000 people.
     """
 
     arm: Arms
@@ -324,6 +324,7 @@ def target(
     else:
         effects = read_effects(experiment, propensity, response)
         found = PlanValue.measured(people, plan, made, cut, experiment, effects, replicates)
+    rate = bool(np.abs(people.uplift).max() <= 1) if experiment is None else is_rate(experiment)
     spent = 0.0 if people.cost is None else plan.total(people.cost)
     predicted_gain = plan.total(people.uplift)
     predicted_profit = None if people.value is None else plan.total(people.worth) - spent
@@ -341,9 +342,9 @@ def target(
         predicted_profit=predicted_profit,
         marginal_gain=float(path.slope[cut]) if cut < len(path) else -np.inf,
         marginal_measured=found.marginal(),
-        comparison=found.comparison(library_of(score, y, treatment)),
+        comparison=found.comparison(library_of(score, y, treatment), rate),
         score=people.uplift,
-        rate=bool(np.abs(people.uplift).max() <= 1) if experiment is None else is_rate(experiment),
+        rate=rate,
     )
 
 
