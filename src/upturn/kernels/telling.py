@@ -175,7 +175,7 @@ def add_tree(codes, n_bins, gaps, levels, ones, fit, held, score):
         sums[0, 0] += gradients[fit[k]]
         sums[0, 1] += hessians[fit[k]]
     sums[0, 2] = len(fit)
-    place[0] = 0, len(fit), 0, len(held)
+    place[0, 0], place[0, 1], place[0, 2], place[0, 3] = 0, len(fit), 0, len(held)
     value[0], gain[0] = 0.0, -1.0
     if len(fit) >= 2 * _LEAST and sums[0, 1] >= _HESSIAN:
         gain[0], column[0] = _search(
