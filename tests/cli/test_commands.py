@@ -109,6 +109,22 @@ def test_evaluate(run, shop, mail):
     assert any("what is measured here is too good" in note for note in warned.json["notes"])
 
 
+def test_clusters_are_passed_on(run, shop, mail):
+    """Intervals of evaluate and target are those of whole households."""
+    from upturn.metrics import auuc
+    from upturn.policy import target
+
+    people = mail.reverse().with_columns(household=pl.arange(0, mail.height) // 3)
+    people.write_csv("homes.csv")
+    score = load(shop / "model.upturn").predict(people.select(FEATURES))
+    ran = run("evaluate", "model.upturn", "homes.csv", "--group", "household", "--json", "--plots", "drawn")
+    expected = auuc(people["visit"], score, people["segment"], interval=0.95, groups=people["household"])
+    assert ran.json["metrics"]["auuc"]["low"] == pytest.approx(expected.low)
+    ran = run("target", "model.upturn", "homes.csv", "--group", "household", "--fraction", 0.2, "--json")
+    plan = target(score, fraction=0.2, y=people["visit"], treatment=people["segment"], groups=people["household"])
+    assert ran.json["gain"]["low"] == pytest.approx(plan.gain.low)
+
+
 def test_target(run, shop, mail):
     from upturn.policy import target
 

@@ -105,7 +105,7 @@ def _groups(data: Experiment, options: Options) -> Subgroups | None:
 def _subgroups(by: Any, data: Experiment, options: Options, **more: Any) -> Subgroups:
     target = data.target
     keywords = {"sample_weight": target.weight, "control": target.control, "interval": options.interval, **more}
-    return subgroups(by, data.X, target.y, data.labels, random_state=options.seed, **keywords)
+    return subgroups(by, data.X, target.y, data.labels, groups=data.groups, random_state=options.seed, **keywords)
 
 
 def _by_feature(

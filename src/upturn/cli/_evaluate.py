@@ -45,6 +45,7 @@ def evaluate(
         "random_state": session.seed,
         "n_jobs": session.jobs,
         "sample_weight": found.weight,
+        "groups": found.group,
     }
     names = [name.strip() for name in metrics.split(",") if name.strip()]
     table = judge(found.y, {Path(model).stem: found.score}, found.treatment, metrics=names, **common)
@@ -81,7 +82,8 @@ def _pairs(found: Measured, common: dict[str, Any]) -> Any:
     for k, arm in enumerate(model.arms_):
         rows = np.flatnonzero((found.treatment == arm) | (found.treatment == model.control_))
         weight = None if found.weight is None else found.weight[rows]
-        keywords = {**common, "sample_weight": weight}
+        group = None if found.group is None else found.group[rows]
+        keywords = {**common, "sample_weight": weight, "groups": group}
         yield arm, found.y[rows], found.score[rows, k], found.treatment[rows], keywords
 
 

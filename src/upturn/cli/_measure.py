@@ -30,6 +30,7 @@ class Measured:
     y: Floats | None
     treatment: NDArray[Any] | None
     weight: Floats | None
+    group: NDArray[Any] | None = None
 
 
 def measure(session: Session, model: Any, *, experiment: bool, more: Sequence[str] = ()) -> Measured:
@@ -39,10 +40,10 @@ def measure(session: Session, model: Any, *, experiment: bool, more: Sequence[st
     outcome, success = _outcome(settled)
     roles = settled.asked
     columns = settled.source.scan(sample=True).collect_schema().names()
-    wanted = {"outcome": outcome, "treatment": roles.treatment, "weight": roles.weight}
+    wanted = {"outcome": outcome, "treatment": roles.treatment, "weight": roles.weight, "group": roles.group}
     for role, name in wanted.items():
         said = experiment or getattr(settled.flagged, role) is not None
-        if name is None and experiment and role != "weight":
+        if name is None and experiment and role not in ("weight", "group"):
             raise UserError(f"{role} not named: say which column it is, as in --{role} NAME")
         if name is not None and said and name not in columns:
             raise UserError(
@@ -53,11 +54,11 @@ def measure(session: Session, model: Any, *, experiment: bool, more: Sequence[st
             raise UserError(f"{settled.source.name} has no column {name!r}; {did_you_mean(name, columns)}")
     numbers = [name for name in (outcome, roles.weight, *more) if name is not None and name in columns]
     asked = ask_about(model, settled, numbers)
-    carry = [*numbers, *([roles.treatment] if roles.treatment in columns else [])]
+    carry = [*numbers, *(name for name in (roles.treatment, roles.group) if name is not None and name in columns)]
     with voice.step(f"scoring {settled.source.name}"):
         frame = asked.ask(asked.scores, asked.score_types, session.jobs, carry).collect(engine="streaming")
     there = outcome in frame.columns and roles.treatment in frame.columns
-    y = treatment = weight = None
+    y = treatment = weight = group = None
     if there:
         assert outcome is not None
         assert roles.treatment is not None
@@ -72,13 +73,15 @@ def measure(session: Session, model: Any, *, experiment: bool, more: Sequence[st
             treatment = read_labels(frame.get_column(roles.treatment))
             if roles.weight is not None:
                 weight = frame.get_column(roles.weight).to_numpy()
+            if roles.group is not None and roles.group in frame.columns:
+                group = frame.get_column(roles.group).to_numpy()
     if y is not None and _same_file(settled.fitted_to, settled.source.name):
         voice.note(
             f"note: if the model was fitted to {settled.source.name}, what is measured here is too good: use rows it has not seen, or "
             "`upturn compare`"
         )
     score = frame.select(asked.score_names).to_numpy()
-    return Measured(asked, frame, np.ascontiguousarray(score), y, treatment, weight)
+    return Measured(asked, frame, np.ascontiguousarray(score), y, treatment, weight, group)
 
 
 def _same_file(first: str | None, second: str) -> bool:

@@ -116,7 +116,7 @@ def ask_about(model: Any, settled: Settled, more: Sequence[str] = ()) -> Asked:
             + f"; {did_you_mean(missing[0], columns)}"
         )
     ids = _ids(guess, settled, columns, features)
-    extra = [name for name in [*more, asked.treatment] if name is not None and name in columns]
+    extra = [name for name in [*more, asked.treatment, asked.group] if name is not None and name in columns]
     types = _types(model, schema, ids, more, source)
     needed = list(dict.fromkeys([*ids, *features, *extra]))
     return Asked(model, source, source.scan(types, sample=True).select(needed), tuple(ids))

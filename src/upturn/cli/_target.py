@@ -62,6 +62,7 @@ def target(
         y=found.y,
         treatment=found.treatment,
         sample_weight=found.weight,
+        groups=found.group,
         control=fitted.control_,
         arms=fitted.arms_,
         random_state=session.seed,
