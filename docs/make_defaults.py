@@ -70,6 +70,8 @@ def compared():
 def _added(found, digits):
     if found is None:
         return ""
+    if found.sets == 1:
+        return f"{found.mean:+.{digits}f} (one set)"
     return f"{found.mean:+.{digits}f} ± {found.error:.{digits}f} ({found.sets} sets: {found.better} better, {found.worse} worse)"
 
 
