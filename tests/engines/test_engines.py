@@ -159,6 +159,12 @@ def test_missing_labels_and_outcomes_are_refused_and_nothing_is_left_behind(tmp_
     assert not any(tmp_path.iterdir())
 
 
+def test_a_file_of_another_kind_is_refused_in_words(tmp_path):
+    (tmp_path / "table.csv").write_text("age,bought,segment\n")
+    with pytest.raises(ValueError, match="could not be read as a Parquet file"):
+        engines.sample(tmp_path / "table.csv", 3)
+
+
 def test_scratch_space_that_is_not_there_is_told_before(monkeypatch, tmp_path):
     class Full:
         free = 1000

@@ -36,7 +36,12 @@ def scan(table: Any) -> pl.LazyFrame:
             f"table is a {type(table).__module__}.{type(table).__qualname__}: expected a path, a pattern or a list of paths of Parquet files, or a "
             "polars LazyFrame; of a table in memory, model.fit takes it as it is"
         )
-    files: pl.LazyFrame = library.scan_parquet([file for one in table for file in _files(os.fspath(one))])
+    names = [file for one in table for file in _files(os.fspath(one))]
+    try:
+        files: pl.LazyFrame = library.scan_parquet(names)
+        files.collect_schema()
+    except (library.exceptions.PolarsError, OSError) as error:
+        raise ValueError(f"{names[0]!r} could not be read as a Parquet file: {error}") from None
     return files
 
 
