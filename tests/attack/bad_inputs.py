@@ -938,7 +938,7 @@ def attacked_names() -> set[str]:
     names = set()
     for call in calls():
         name = call.name.split(" of ")[0].split(" resumed")[0]
-        names.add(name.removesuffix("()").removesuffix(".fit"))
+        names |= {name, name.removesuffix("()").removesuffix(".fit")}
     return names
 
 
