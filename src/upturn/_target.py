@@ -126,6 +126,7 @@ def pack(y: Any, treatment: Any, sample_weight: Any = None, *, control: Label | 
     """
     if is_packed(y):
         raise ValueError("y is packed already: pass the plain outcome to pack, or use the packed y as it is")
+    check_order(y=y, treatment=treatment, sample_weight=sample_weight)
     outcome, labels = read_outcome(y), read_labels(treatment)
     found, _ = _find_labels(labels)  # for its complaints
     columns = {"y": outcome, "treatment": labels}

@@ -127,8 +127,8 @@ class Gated(BaseEstimator):  # type: ignore[misc]
         if target.n_arms > 1 and not self._multi_arm:
             raise ValueError(
                 f"{type(self).__name__} compares one treatment with control, and treatment holds {target.n_arms} arms "
-                f"{target.arms!r} besides control {target.control!r}: keep the rows of one of them, or use a model for "
-                "several arms such as UpliftForest"
+                f"{target.arms!r} besides control {target.control!r}: keep the rows of one of them, wrap it, as in "
+                f"meta.OneVsControl({type(self).__name__}()), or use a model for several arms such as UpliftForest"
             )
         self._fit(data)
         self._remember(target.control, target.arms, data.schema)

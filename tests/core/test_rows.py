@@ -102,6 +102,12 @@ def test_the_same_labels_in_another_order_are_refused():
         evaluate(TABLE.visit, {"a": score}, TABLE.segment)
     with pytest.raises(ValueError, match=r"X and y hold the same index"):
         up.check(shuffled, TABLE.visit, TABLE.segment)
+    with pytest.raises(ValueError, match=r"y and treatment hold the same index"):
+        up.pack(TABLE.visit, TABLE.segment.iloc[order])
+    with pytest.raises(ValueError, match=r"y and sample_weight hold the same index"):
+        up.pack(TABLE.visit, TABLE.segment, score.abs() + 1.0)
+    with pytest.raises(ValueError, match=r"time and event hold the same index"):
+        up.datasets.survival_outcome(score.abs().sort_index() + 1.0, TABLE.visit.iloc[order], horizon=3)
     fitted = UpliftTree(random_state=0).fit(
         shuffled, TABLE.visit.loc[shuffled.index], TABLE.segment.loc[shuffled.index]
     )

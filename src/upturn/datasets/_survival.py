@@ -14,6 +14,7 @@ import numpy as np
 from upturn._arrays import Bools, Floats
 from upturn._columns import as_column, as_floats, check_finite, check_same_length, to_numpy, warn_user
 from upturn._parameters import check, number, one_of
+from upturn._rows import check_order
 from upturn._target import read_target
 
 __all__ = ["SurvivalOutcome", "survival_outcome"]
@@ -125,6 +126,7 @@ def survival_outcome(
 
     The first is the fit of any model: ``model.fit(X, y, treatment, sample_weight=weight)``.
     """
+    check_order(time=time, event=event, treatment=treatment)
     times, events = _read_times(time, event)
     check("horizon", horizon, number(above=0).named("a time above 0, in the unit of `time`"))
     check("kind", kind, one_of("survival", "rmst"))
