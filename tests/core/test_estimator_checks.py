@@ -5,10 +5,13 @@ always gets the same arm, whatever its position) and an outcome of two classes w
 """
 
 import hashlib
+import inspect
 import warnings
 
 import numpy as np
+import pytest
 from sklearn.base import BaseEstimator
+from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
@@ -35,6 +38,8 @@ DRAWN = {
     "check_sample_weight_equivalence_on_dense_data": "repeated rows are dealt one by one, a weighted row as a whole"
 }
 
+# Older versions let models pass that refuse sparse matrices.
+FORGIVING = "except TypeError" in inspect.getsource(estimator_checks.check_sample_weight_equivalence_on_sparse_data)
 
 MAKERS = ESTIMATORS | TRANSFORMERS
 
@@ -97,6 +102,8 @@ def exceptions(adapter):
     found = EXCEPTIONS | (DRAWN if adapter.name in DRAWS_ROWS else {}) | OF_ONE.get(adapter.name, {})
     if adapter.name in ("ClassTransformation", "ClassTransformation over a classifier", "XLearner"):
         return found  # with a sparse X they take the arms' shares, and so look at no folds
+    if FORGIVING:
+        return found
     return found | {name.replace("_on_dense_data", "_on_sparse_data"): why for name, why in found.items()}
 
 
@@ -110,6 +117,8 @@ def test_every_class_that_can_be_saved_is_checked():
 
 @parametrize_with_checks(ADAPTERS, expected_failed_checks=exceptions)
 def test_scikit_learn_check(estimator, check):
+    if FORGIVING and check.func.__name__ == "check_sample_weight_equivalence_on_sparse_data":
+        pytest.skip("this version of scikit-learn does not say whether a model takes sparse matrices")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check(estimator)
