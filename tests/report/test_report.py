@@ -12,7 +12,9 @@ from sklearn.base import BaseEstimator
 from small_pages import HOSTILE, OPTIONS, make_experiment, small_forest
 
 import upturn as up
+from upturn._report import _page
 from upturn._report._held_out import ONE_RULE
+from upturn._report._words import signed
 from upturn.metrics import auuc
 from upturn.metrics._multiple import holm
 from upturn.policy import target
@@ -219,6 +221,14 @@ def test_a_plan_is_recommended_where_a_model_is_better(page):
     assert "over treating nobody" in page.answer.sentence
     assert page._found.measured.better[ONE_RULE][1] > 0
     assert repr(page).startswith("Treat ")
+
+
+def test_the_numbers_to_remember_are_those_of_the_answer(page):
+    """Per 1,000 people, as everything on the page."""
+    plan = page._found.measured.plan
+    row = plan.comparison["whom"].tolist().index("as many at random")
+    shown = {cell["name"]: cell["value"] for cell in _page._key(page._found)}
+    assert shown["profit over random"] == signed(1000 * plan.comparison["this plan better by"][row])
 
 
 def test_noise_gets_no_recommendation():

@@ -107,7 +107,7 @@ def _key(found: Found) -> list[dict[str, str]]:
                 }
             )
         row = row_of(measured, "as many at random")
-        better = [float(row[key]) for key in ("this plan better by", "better low", "better high")]
+        better = [1000 * float(row[key]) for key in ("this plan better by", "better low", "better high")]
         cells.append(
             {
                 "name": "more than at random" if plan.profit is None else "profit over random",

@@ -69,4 +69,6 @@ def predict(model: Any, table: Any) -> pl.LazyFrame:
         scores = np.asarray(model.predict(part.select(features))).reshape(len(part), -1)
         return part.with_columns(**{name: library.Series(name, scores[:, k]) for k, name in enumerate(names)})
 
-    return frame.map_batches(scored, streamable=True, schema={**schema, **dict.fromkeys(names, library.Float64)})
+    return frame.map_batches(
+        scored, projection_pushdown=False, streamable=True, schema={**schema, **dict.fromkeys(names, library.Float64)}
+    )

@@ -45,6 +45,28 @@ HARMLESS = {
     "sklearn.naive_bayes.GaussianNB",
     "sklearn.pipeline.Pipeline",
 }
+# Types a step of a pipeline may be, or hold, besides: they are looked at before anybody asks them (``_steps``).
+IN_STEPS = {
+    *(f"sklearn.preprocessing._encoders.{name}" for name in ("OneHotEncoder", "OrdinalEncoder")),
+    "sklearn.preprocessing._function_transformer.FunctionTransformer",
+    "sklearn.compose._column_transformer.ColumnTransformer",
+    "sklearn.compose._column_transformer._RemainderColsList",  # of older versions: a list of columns
+    "sklearn.decomposition._pca.PCA",
+    "sklearn.feature_selection._variance_threshold.VarianceThreshold",
+}
+# How skops rebuilds what it calls by these names; estimators are objects, and whatever else a file says of them, or of these, skops did
+# not write: it would be another thing under a harmless name.
+_ARRAY = {"NdArrayNode", "TypeNode"}
+_REBUILT_BY = {
+    "builtins.dict": {"DictNode", "TypeNode"},
+    "builtins.list": {"ListNode", "TypeNode"},
+    "builtins.slice": {"SliceNode", "TypeNode"},
+    "builtins.tuple": {"TupleNode", "TypeNode"},
+    **{f"builtins.{name}": {"JsonNode", "TypeNode"} for name in ("bool", "float", "int", "str")},
+    "numpy.dtype": {"DTypeNode", "TypeNode"},
+    **{f"numpy.{name}": _ARRAY for name in ("bool_", "float32", "float64", "int32", "int64", "ndarray")},
+}
+_OBJECT = {"ObjectNode"}
 _REPEATS = 4  # how often, on average, a value of an estimator may be reached
 
 
@@ -67,6 +89,7 @@ def types_in(content: bytes) -> set[str]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             check_sizes(archive.infolist(), len(content))
             schema = json.loads(archive.read("schema.json"))
+            _check_loaders(schema)
             _check_arrays(schema, archive)
         if _count(schema, {}) > _REPEATS * _count(schema, None):
             raise ModelFileError(
@@ -129,6 +152,19 @@ def _named(schema: Any) -> set[str]:
     if isinstance(schema, dict) and "__class__" in schema:
         own = {f"{schema.get('__module__')}.{schema['__class__']}"}
     return own.union(*map(_named, _parts(schema)))
+
+
+def _check_loaders(schema: Any) -> None:
+    """What is called by a harmless name is rebuilt as that, and as nothing else."""
+    if isinstance(schema, dict) and "__loader__" in schema:
+        name, loader = f"{schema.get('__module__')}.{schema.get('__class__')}", schema["__loader__"]
+        expected = _REBUILT_BY.get(name, _OBJECT if name in HARMLESS | IN_STEPS else None)
+        if expected is not None and loader not in expected:
+            raise ModelFileError(
+                f"the estimator of another library in it has a {name} that is rebuilt as {str(loader)[:40]!r}"
+            )
+    for part in _parts(schema):
+        _check_loaders(part)
 
 
 def _count(schema: Any, known: dict[str, int] | None) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from upturn.persist._foreign import HARMLESS
+from upturn.persist._foreign import HARMLESS, IN_STEPS
 from upturn.persist._format import ModelFileError
 
 _SCALERS = {
@@ -23,14 +23,8 @@ _SCALERS = {
     "RobustScaler": {"center_": "with_centering", "scale_": "with_scaling"},
 }  # arrays with a number for each column, and the parameter without which there is none
 _ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
-# Types a step may be, or hold, without being trusted, besides the harmless ones.
-STEPS = HARMLESS | {
-    *(f"sklearn.preprocessing._encoders.{name}" for name in _ENCODERS),
-    "sklearn.preprocessing._function_transformer.FunctionTransformer",
-    "sklearn.compose._column_transformer.ColumnTransformer",
-    "sklearn.decomposition._pca.PCA",
-    "sklearn.feature_selection._variance_threshold.VarianceThreshold",
-}
+# Types a step may be, or hold, without being trusted.
+STEPS = HARMLESS | IN_STEPS
 
 
 def check_step(step: Any, n_jobs: int | None) -> None:
