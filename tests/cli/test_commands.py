@@ -76,6 +76,45 @@ def test_score_of_a_csv_whose_first_rows_mislead(run, mail, shop):
     assert np.array_equal(pl.read_parquet("late.parquet")["uplift"].to_numpy(), expected)
 
 
+@pytest.mark.parametrize("name", ["late.csv", "late.jsonl", "late.parquet"])
+def test_a_value_that_is_no_number_is_named(run, mail, shop, name):
+    """With its file, row, column and value, in our words, far behind the rows that types are guessed from."""
+    people = pl.concat([mail.select("customer", *FEATURES)] * 6)
+    late = people.with_columns(
+        age=pl.when(pl.int_range(pl.len()) == 11_000).then(pl.lit("forty")).otherwise(pl.col("age").cast(pl.String))
+    )
+    if name.endswith("csv"):
+        late.write_csv(name)
+    elif name.endswith("parquet"):
+        late.write_parquet(name)
+    else:
+        rows = [{**row, "age": row["age"] if row["age"] == "forty" else int(row["age"])} for row in late.to_dicts()]
+        (shop / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for line in (
+        ("score", "model.upturn", name, "-o", "never.parquet"),
+        ("target", "model.upturn", name, "--fraction", 0.1),
+    ):
+        ran = run(*line, "--quiet")
+        assert ran.code == 2
+        assert ran.err.count("\n") == 1
+        assert "forty" in ran.err
+        assert name in ran.err
+        assert "a number" in ran.err
+        assert "row 11,001 of column 'age'" in ran.err
+        assert not any(word in ran.err for word in ("dtype", "infer_schema", "f64", "str`"))
+    assert not (shop / "never.parquet").exists()
+
+
+def test_whole_numbers_first_and_fractions_later_in_json(run, mail, shop):
+    people = pl.concat([mail.select("customer", *FEATURES)] * 6).to_dicts()
+    for place, row in enumerate(people):
+        row["age"] += 0.5 * (place > 10_500)
+    (shop / "late.jsonl").write_text("".join(json.dumps(row) + "\n" for row in people))
+    assert run("score", "model.upturn", "late.jsonl", "-o", "late.parquet").code == 0
+    expected = load(shop / "model.upturn").predict(pl.DataFrame(people).select(FEATURES))
+    assert np.array_equal(pl.read_parquet("late.parquet")["uplift"].to_numpy(), expected)
+
+
 def test_nothing_is_written_when_something_fails(run, mail, shop):
     bad = mail.with_columns(age=pl.when(pl.int_range(pl.len()) == 1999).then(float("inf")).otherwise("age"))
     bad.write_parquet("bad.parquet")
@@ -241,6 +280,24 @@ def test_datasets(run):
     assert not pl.read_csv("other.csv")["age"].equals(table["age"])
 
 
+@pytest.mark.parametrize("flags", [(), ("--quiet",), ("--json", "-q")])
+def test_a_download_is_a_note(run, monkeypatch, flags):
+    pooch = pytest.importorskip("pooch", reason="downloads need the extra [data]")
+    from upturn import datasets
+    from upturn.cli import _datasets
+
+    def fetched():
+        pooch.get_logger().info("Downloading data from 'somewhere'")
+        return datasets.simulate_campaign(50, random_state=0)
+
+    monkeypatch.setattr(_datasets, "_makers", lambda: {"fetched": fetched})
+    ran = run("datasets", "get", "fetched", "-o", "fetched.csv", *flags)
+    assert ran.code == 0
+    assert ran.err == ("" if flags else "Downloading data from 'somewhere'\n")
+    if "--json" in flags:
+        assert ran.json["notes"] == ["Downloading data from 'somewhere'"]
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -341,6 +398,32 @@ def test_dates_that_are_kept_are_days(run, mail):
     people = mail.select("region", "spend_before", "member").hstack(days).reverse()
     model = load("dated.upturn")
     assert np.array_equal(pl.read_parquet("dated.parquet")["uplift"].to_numpy(), model.predict(people))
+
+
+@pytest.mark.parametrize("name", ["texts.jsonl", "texts.parquet"])
+def test_dates_that_are_text_are_left_out_kept_and_scored_as_those_of_a_csv(run, mail, name):
+    texts = mail.with_columns(pl.col("joined").cast(pl.String))
+    texts.write_ndjson(name) if name.endswith("jsonl") else texts.write_parquet(name)
+    flags = (*FLAGS, "--roles", f"{name}.toml")
+    ran = run("check", name, *flags, "--json")
+    assert ran.json["columns"]["found_dates"] == ["joined"]
+    assert run("fit", name, *flags, "--keep", "joined", *SMALL, "-o", "texts.upturn").code == 0
+    assert run("fit", "mail.csv", *FLAGS, "--keep", "joined", *SMALL, "-o", "csv.upturn", "--roles", "c.toml").code == 0
+    scored = []
+    for model in ("texts.upturn", "csv.upturn"):
+        for table in (name, "mail.csv"):
+            assert run("score", model, table, "-o", "s.parquet").code == 0
+            scored.append(pl.read_parquet("s.parquet")["uplift"].to_numpy())
+    assert all(np.array_equal(scored[0], other) for other in scored[1:])
+
+
+def test_american_dates_are_named_and_left_out(run, mail):
+    texts = mail.with_columns(pl.col("joined").dt.strftime("%m/%d/%Y"))
+    for name in ("us.csv", "us.parquet"):
+        texts.write_csv(name) if name.endswith("csv") else texts.write_parquet(name)
+        ran = run("check", name, *FLAGS, "--roles", f"{name}.toml", "--json")
+        assert ran.json["columns"]["found_dates"] == ["joined"]
+        assert any(note.startswith("joined: dates, as '01/01/2018'; left out") for note in ran.json["notes"])
 
 
 def lines_in(page, label):

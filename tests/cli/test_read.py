@@ -10,7 +10,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from upturn.cli._read import find_delimiter, find_source
+from upturn.cli._dates import undecided_dates
+from upturn.cli._formats import find_delimiter
+from upturn.cli._read import find_source
 from upturn.cli._say import UserError
 
 
@@ -27,7 +29,9 @@ def table():
 
 
 def read(data):
-    return find_source(str(data)).scan().collect()
+    source = find_source(str(data))
+    with source.in_words():
+        return source.scan().collect()
 
 
 def write_csv(table, path, **options):
@@ -86,10 +90,85 @@ WRITERS = {
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_every_format_gives_the_same_table(table, tmp_path, name):
-    found = read(WRITERS[name](table, tmp_path / name))
-    if found["day"].dtype == pl.String:  # JSON and SQLite have no dates
-        found = found.with_columns(pl.col("day").str.to_date())
-    assert_frame_equal(found, table)
+    assert_frame_equal(read(WRITERS[name](table, tmp_path / name)), table)  # JSON and SQLite have no dates, but text
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in WRITERS if "csv" not in name and not name.endswith((".tsv", ".txt"))]
+)
+def test_dates_written_as_text_are_dates_in_every_format(tmp_path, name):
+    """Found by all rows, and by the first of a table that is streamed; text that is no date somewhere stays text."""
+    days = [datetime.date(2024, 1, 1) + datetime.timedelta(days=i) for i in range(300)]
+    table = pl.DataFrame({"name": ["Ann"] * 300, "weight": [1.0] * 300, "visits": [1] * 300, "day": days})
+    texts = table.with_columns(pl.col("day").cast(pl.String))
+    to_text = {"a.duckdb": to_duckdb_text}.get(name, WRITERS[name])
+    source = find_source(str(to_text(texts, tmp_path / name)))
+    for sample in (False, True):
+        assert source.scan(sample=sample).collect().equals(table)
+    assert source.scan({"day": pl.String}).collect()["day"].to_list() == texts["day"].to_list()
+    late = texts.with_columns(day=pl.when(pl.int_range(pl.len()) == 299).then(pl.lit("soon")).otherwise("day"))
+    path = tmp_path / f"late_{name}"
+    assert find_source(str(to_text(late, path))).scan().collect()["day"][-1] == "soon"
+
+
+def to_duckdb_text(table, path):
+    import duckdb
+
+    with duckdb.connect(path) as base:
+        base.execute("create table people (name text, weight double, visits bigint, day text)")
+        base.executemany("insert into people values (?, ?, ?, ?)", table.rows())
+    return f"{path}::people"
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["2024-01-31", " 2024-02-29"], [datetime.date(2024, 1, 31), datetime.date(2024, 2, 29)]),
+        (["31/01/2024", "01/02/2024"], [datetime.date(2024, 1, 31), datetime.date(2024, 2, 1)]),
+        (["31.01.2024", None], [datetime.date(2024, 1, 31), None]),
+        (["2024-01-31 10:20", "2024-02-01"], [datetime.datetime(2024, 1, 31, 10, 20), datetime.datetime(2024, 2, 1)]),
+        (
+            ["2024-01-31T10:20:30.5Z", "2024-01-31T10:20:30+02:00", "2024-01-31T10:20:30-0130"],
+            [
+                datetime.datetime(2024, 1, 31, 10, 20, 30, 500_000),
+                datetime.datetime(2024, 1, 31, 8, 20, 30),
+                datetime.datetime(2024, 1, 31, 11, 50, 30),
+            ],
+        ),
+        (["2024-02-30", "2024-01-31"], None),
+        (["01/31/2024", "02/28/2024"], None),
+        (["2024", "2025"], None),
+        (["a", None], None),
+        ([None, None], None),
+    ],
+)
+def test_how_dates_are_written(tmp_path, texts, expected):
+    from upturn.cli._dates import find_dates, python_of
+
+    path = tmp_path / "a.parquet"
+    table = pl.DataFrame({"day": texts}, schema={"day": pl.String})
+    table.write_parquet(path)
+    found = read(path)["day"].to_list()
+    assert found == (texts if expected is None else expected)
+    for name, written in find_dates(table.lazy()).items():
+        assert table.select(eval(python_of(name, written)))["day"].to_list() == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["01/31/2024", None, "2/28/2024"], True),
+        (["12/31/2024 10:00 PM"], True),
+        (["Jan 5, 2024", "5 March 2024", "May 2024"], True),
+        (["01/31/2024", "soon"], False),
+        (["maybe", "march"], False),
+        (["13/31/2024"], False),
+        ([None], False),
+    ],
+)
+def test_dates_that_leave_open_which_is_the_month(texts, expected):
+    assert undecided_dates(pl.Series("day", texts, dtype=pl.String)) is expected
+    assert not undecided_dates(pl.Series("day", [1, 2]))
 
 
 def test_a_decimal_comma_and_windows_letters(tmp_path):
@@ -155,6 +234,14 @@ def test_whole_numbers_that_turn_out_not_to_be(tmp_path):
         (lambda folder: f"{folder / 'two.sqlite'}::peeple", "no table 'peeple' in .*: did you mean 'people'"),
         (lambda folder: folder / "picture", "of a format that is not known"),
         (lambda folder: folder / "empty.csv", "empty"),
+        (lambda folder: folder / "twins.csv", "two columns called 'a': give each a name of its own"),
+        (
+            lambda folder: folder / "wide.csv",
+            "row 3 has 3 fields and the first row 2 names; put quotation marks around",
+        ),
+        (lambda folder: folder / "open.csv", "a quotation mark is opened and never closed"),
+        (lambda folder: folder / "cut.jsonl", "a line is no JSON object"),
+        (lambda folder: folder / "cut.csv.gz", "cut.csv.gz could not be read as CSV"),
     ],
 )
 def test_what_cannot_be_read(table, tmp_path, make, message):
@@ -163,6 +250,11 @@ def test_what_cannot_be_read(table, tmp_path, make, message):
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 nothing")
     (tmp_path / "picture").write_bytes(b"\x89PNG\x00\x00" * 9)
     (tmp_path / "empty.csv").write_bytes(b"")
+    (tmp_path / "twins.csv").write_text("a,a\n1,2\n")
+    (tmp_path / "wide.csv").write_text('a,b\n1,"2,3"\n1,2\n1,2,3\n')
+    (tmp_path / "open.csv").write_text('a,b\n1,2\n1,"x\n3,4\n')
+    (tmp_path / "cut.jsonl").write_text('{"a": 1}\n{"a": 2\n')
+    (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 99_999)[:-20])
     to_sqlite(table, tmp_path / "two.sqlite")
     with pytest.raises(UserError, match=message) as caught:
         read(make(tmp_path))

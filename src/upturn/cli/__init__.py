@@ -4,7 +4,8 @@
 ``_app``       the commands put together, and the one place where errors become a line and an exit code
 ``_command``   options that commands share, written once
 ``_say``       what is said: results, notes, progress, JSON
-``_read``      tables of every format, as lazy frames of polars
+``_read``      what the argument DATA means, as a lazy frame of polars; ``_formats`` reads each format, ``_dates`` finds dates in
+               text, ``_unreadable`` says what could not be read
 ``_roles``     which column is what: flags, ``upturn.toml``, and what can be seen
 ``_leaks``     columns that know too much
 ``_load``      a table and its roles as an experiment

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from upturn.cli._command import Session
 from upturn.cli._fit import SETTINGS
-from upturn.cli._say import UserError, did_you_mean
+from upturn.cli._say import UserError, Voice, did_you_mean
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,13 +69,35 @@ def get(
         raise UserError(f"there is no data set {name!r}: {did_you_mean(name, sorted(makers))}")
     path = output or f"{name}.parquet"
     check_table_name(path)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _downloads_heard(session.voice):
         frame = _table(makers[name](**_options(makers[name], settings or (), rows, session.seed)), truth)
     write_table(frame.lazy(), path)
     session.voice.result(
         f"{len(frame):,} rows of {name}: {path}", name=name, output=path, rows=len(frame), columns=frame.columns
     )
     return 0
+
+
+@contextlib.contextmanager
+def _downloads_heard(voice: Voice) -> Iterator[None]:
+    """What pooch writes to standard error while it downloads is a note."""
+    if importlib.util.find_spec("pooch") is None:
+        yield
+        return
+    import logging
+
+    import pooch
+
+    class Notes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            voice.note(record.getMessage())
+
+    log = pooch.get_logger()
+    before, log.handlers = log.handlers, [Notes()]
+    try:
+        yield
+    finally:
+        log.handlers = before
 
 
 def _options(maker: Any, settings: Sequence[str], rows: int | None, seed: int) -> dict[str, Any]:

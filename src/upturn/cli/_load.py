@@ -122,8 +122,9 @@ def read_frame(source: Source, asked: Roles) -> pl.DataFrame:
     import polars as pl
 
     columns = source.scan(sample=True).collect_schema().names()
-    ids = [name for name in asked.id if name in columns] if source.is_text else []
-    frame = source.scan(dict.fromkeys(ids, pl.String)).collect()
+    ids = [name for name in asked.id if name in columns]
+    with source.in_words():
+        frame = source.scan(dict.fromkeys(ids, pl.String)).collect()
     if len(frame) == 0:
         raise UserError(f"{source.name} has no rows")
     return frame

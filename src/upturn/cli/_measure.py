@@ -55,7 +55,7 @@ def measure(session: Session, model: Any, *, experiment: bool, more: Sequence[st
     numbers = [name for name in (outcome, roles.weight, *more) if name is not None and name in columns]
     asked = ask_about(model, settled, numbers)
     carry = [*numbers, *(name for name in (roles.treatment, roles.group) if name is not None and name in columns)]
-    with voice.step(f"scoring {settled.source.name}"):
+    with voice.step(f"scoring {settled.source.name}"), settled.source.in_words():
         frame = asked.ask(asked.scores, asked.score_types, session.jobs, carry).collect(engine="streaming")
     there = outcome in frame.columns and roles.treatment in frame.columns
     y = treatment = weight = group = None

@@ -98,6 +98,8 @@ class Asked:
 
 def ask_about(model: Any, settled: Settled, more: Sequence[str] = ()) -> Asked:
     """Make sure that the table has the columns of the model; of numbers in ``more``, those it has come along."""
+    import polars as pl
+
     source, asked = settled.source, settled.asked
     if not hasattr(model, "feature_names_in_"):
         raise UserError(
@@ -119,7 +121,18 @@ def ask_about(model: Any, settled: Settled, more: Sequence[str] = ()) -> Asked:
     extra = [name for name in [*more, asked.treatment, asked.group] if name is not None and name in columns]
     types = _types(model, schema, ids, more, source)
     needed = list(dict.fromkeys([*ids, *features, *extra]))
-    return Asked(model, source, source.scan(types, sample=True).select(needed), tuple(ids))
+    frame = source.scan(types, sample=True).select(needed)
+    held = frame.collect_schema()
+    numbers = [
+        name for name in _numbers(model) if held[name] == pl.String
+    ]  # of a format that has types, and text in them
+    return Asked(model, source, frame.with_columns(pl.col(name).cast(pl.Float64) for name in numbers), tuple(ids))
+
+
+def _numbers(model: Any) -> list[str]:
+    """The features that were numbers when the model was fitted."""
+    pairs = zip(model._schema.names, model._schema.levels, strict=True)
+    return [name for name, levels in pairs if levels is None or not any(isinstance(level, str) for level in levels)]
 
 
 def _ids(guess: pl.LazyFrame, settled: Settled, columns: list[str], features: list[str]) -> list[str]:
@@ -139,19 +152,23 @@ def _ids(guess: pl.LazyFrame, settled: Settled, columns: list[str], features: li
 
 
 def _types(model: Any, schema: Any, ids: list[str], more: Sequence[str], source: Source) -> dict[str, Any]:
-    """Types to read a CSV with: ids as they are written, levels as text, numbers as floats whatever the first rows hold."""
+    """Types to read text with: ids as they are written, levels as text, numbers as floats whatever the first rows hold.
+
+    Other formats have types of their own; there, what is to be text is not read as dates.
+    """
     import polars as pl
 
-    if not source.is_text:
-        return {}
     types: dict[str, Any] = {name: pl.Float64 for name in more if name in schema and schema[name].is_numeric()}
     types.update(dict.fromkeys(ids, pl.String))
-    for name, levels in zip(model._schema.names, model._schema.levels, strict=True):
-        if levels is not None and any(isinstance(level, str) for level in levels):
+    numbers = set(_numbers(model))
+    for name in model._schema.names:
+        if name not in numbers:
             types[name] = pl.String
         elif schema[name].is_numeric() or schema[name] == pl.String:
             types[name] = pl.Float64
-    return types
+    if source.is_text or source.kind == "jsonl":
+        return types
+    return {name: kind for name, kind in types.items() if kind == pl.String}
 
 
 def count_rows(asked: Asked) -> int | None:

@@ -15,17 +15,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
-import gzip
-import importlib.util
-import re
 import sys
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from upturn.cli._say import UserError, did_you_mean, one_line
+from upturn.cli._dates import as_date, find_dates
+from upturn.cli._formats import GUESSED_FROM, SAMPLE, SCANS, WORDS, start_of_gzip
+from upturn.cli._say import UserError, did_you_mean
+from upturn.cli._unreadable import explain
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,9 +43,7 @@ _ENDINGS = {
     "sqlite": (".sqlite", ".sqlite3", ".db"),
 }
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "excel", b"SQLite format 3\x00": "sqlite"}
-_MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]  # texts that stand for nothing in a CSV
-_SAMPLE = 1 << 16
-GUESSED_FROM = 10_000  # rows that the types of a streamed CSV are guessed from
+_WHOLE = ("excel", "duckdb", "sqlite")  # formats that are read whole, and therefore once
 
 
 @dataclass(frozen=True)
@@ -60,27 +61,66 @@ class Source:
         """Whether the types of columns are guessed from text."""
         return self.kind == "csv"
 
+    @property
+    def format(self) -> str:
+        """What the format is called."""
+        return WORDS[self.kind]
+
     def scan(self, types: Mapping[str, Any] | None = None, *, sample: bool = False) -> pl.LazyFrame:
-        """The table as a lazy frame; ``types`` of columns and a guess from a ``sample`` of the rows concern CSV only."""
+        """The table as a lazy frame; columns that hold nothing but dates are dates, in whatever form they are kept.
+
+        ``types`` of columns are for text, in which they are guessed, from a ``sample`` of the rows if asked; a column of another
+        format that is to be text is no date.
+        """
+        import polars as pl
+
+        types = dict(types or {})
+        try:
+            frame = self._plain(types, sample=sample)
+            names = frame.collect_schema().names()
+            dates = self.dates_at_first if sample else self.dates
+        except (pl.exceptions.PolarsError, zlib.error, OSError, EOFError, ValueError, ImportError) as error:
+            raise UserError(explain(error, self)) from error
+        if any(not name.strip() for name in names):
+            raise UserError(f"{self.name} has a column without a name: give every column one in its first row")
+        if self.is_text:
+            _refuse_twins(self.name, names)
+        return frame.with_columns(as_date(name, how) for name, how in dates.items() if name not in types)
+
+    @contextlib.contextmanager
+    def in_words(self) -> Iterator[None]:
+        """What cannot be read while the block runs is said with the file, the column and the value."""
         import polars as pl
 
         try:
-            frame = _SCANS[self.kind](self, dict(types or {}), sample)
-            nameless = [name for name in frame.collect_schema().names() if not name.strip()]
-        except UserError:
-            raise
-        except (pl.exceptions.PolarsError, OSError, ValueError, ImportError, ModuleNotFoundError) as error:
-            raise UserError(f"{self.name} could not be read as {_WORDS[self.kind]}: {one_line(error)[:300]}") from error
-        if nameless:
-            raise UserError(f"{self.name} has a column without a name: give every column one in its first row")
-        return frame
+            yield
+        except pl.exceptions.PolarsError as error:
+            raise UserError(explain(error, self)) from error
 
-    def text_of(self, columns: Sequence[str]) -> pl.DataFrame:
-        """Columns as they are written: an identifier 00123 of a CSV stays 00123."""
-        import polars as pl
+    @cached_property
+    def dates(self) -> dict[str, str]:
+        """Columns of text in which every row is a date, and how it is written; those of a CSV polars knows."""
+        return {} if self.is_text else find_dates(self._plain({}, sample=False))
 
-        types = dict.fromkeys(columns, pl.String) if self.is_text else {}
-        return self.scan(types).select(columns).collect()
+    @cached_property
+    def dates_at_first(self) -> dict[str, str]:
+        """The same, by the first rows."""
+        return {} if self.is_text else find_dates(self._plain({}, sample=True), GUESSED_FROM)
+
+    @cached_property
+    def _held(self) -> pl.DataFrame:
+        return SCANS[self.kind](self, {}, False).collect()
+
+    def _plain(self, types: dict[str, Any], *, sample: bool) -> pl.LazyFrame:
+        return self._held.lazy() if self.kind in _WHOLE else SCANS[self.kind](self, types, sample)
+
+
+def _refuse_twins(source: str, names: list[str]) -> None:
+    """Polars gives the second of two columns of one name a name of its own."""
+    for name in names:
+        first, mark, _ = name.rpartition("_duplicated_")
+        if mark and first in names:
+            raise UserError(f"{source} has two columns called {first!r}: give each a name of its own in the first row")
 
 
 def find_source(data: str) -> Source:
@@ -101,10 +141,10 @@ def find_source(data: str) -> Source:
         raise UserError(f"{path} matches files of several formats ({', '.join(sorted(kinds))}): name files of one")
     (kind,) = kinds
     if len(files) > 1 and kind in ("excel", "duckdb", "sqlite"):
-        raise UserError(f"{path} matches {len(files)} files: of {_WORDS[kind]} one is read at a time")
+        raise UserError(f"{path} matches {len(files)} files: of {WORDS[kind]} one is read at a time")
     if table and kind not in ("excel", "duckdb", "sqlite"):
         raise UserError(
-            f"{data}: only Excel, DuckDB and SQLite files hold tables with names, and {path} is {_WORDS[kind]}"
+            f"{data}: only Excel, DuckDB and SQLite files hold tables with names, and {path} is {WORDS[kind]}"
         )
     return Source(data, kind, tuple(files), table or None)
 
@@ -124,12 +164,12 @@ def _kind_of_file(file: str) -> str:
         if name.endswith(endings):
             return kind
     with open(file, "rb") as opened:
-        return _kind_of_bytes(opened.read(_SAMPLE))
+        return _kind_of_bytes(opened.read(SAMPLE))
 
 
 def _kind_of_bytes(content: bytes) -> str:
     if content[:2] == b"\x1f\x8b":
-        content = _start_of_gzip(content)
+        content = start_of_gzip(content)
     for magic, kind in _MAGIC.items():
         if content.startswith(magic):
             return kind
@@ -140,216 +180,3 @@ def _kind_of_bytes(content: bytes) -> str:
             "the table is of a format that is not known: expected CSV, Parquet, Arrow, JSON lines, Excel, DuckDB or SQLite"
         )
     return "csv"
-
-
-def _start_of_gzip(content: bytes) -> bytes:
-    import zlib
-
-    return zlib.decompressobj(wbits=31).decompress(content, _SAMPLE)
-
-
-# --------------------------------------------------------------------------------------------- formats
-
-_WORDS = {
-    "csv": "CSV",
-    "parquet": "Parquet",
-    "arrow": "Arrow",
-    "jsonl": "JSON lines",
-    "excel": "Excel",
-    "duckdb": "DuckDB",
-    "sqlite": "SQLite",
-}
-
-
-def _scan_csv(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFrame:
-    import polars as pl
-
-    head = _head(source)
-    places: Any = list(source.files)
-    if source.content is not None:
-        places = _decoded(gzip.decompress(source.content) if source.content[:2] == b"\x1f\x8b" else source.content)
-    elif not _is_utf8(head):  # Excel on Windows writes such files; polars streams UTF-8 only
-        places = [_decoded(_bytes_of(file)) for file in source.files]
-    text = _decoded(head).decode(errors="replace")
-    names = text.lstrip("\ufeff").splitlines()[:1]
-    if not names:
-        raise UserError(f"{source.name} is empty: expected a first row with the names of the columns")
-    length = GUESSED_FROM if sample else None
-    return pl.scan_csv(places, **_csv_options(text), schema_overrides=types, infer_schema_length=length, glob=False)
-
-
-def csv_options(source: Source) -> dict[str, Any]:
-    """How polars is asked to read a CSV, so that others can ask the same."""
-    return {**_csv_options(_decoded(_head(source)).decode(errors="replace")), "infer_schema_length": None}
-
-
-def _csv_options(text: str) -> dict[str, Any]:
-    delimiter = find_delimiter(text)
-    comma = delimiter == ";" and re.search(r";-?\d+,\d+\s*(;|$)", text, re.MULTILINE) is not None
-    return {"separator": delimiter, "decimal_comma": comma, "null_values": _MISSING, "try_parse_dates": True}
-
-
-def _head(source: Source) -> bytes:
-    if source.content is not None:
-        content = source.content[: 1 << 22]
-        return _start_of_gzip(content) if content[:2] == b"\x1f\x8b" else content[:_SAMPLE]
-    with open(source.files[0], "rb") as file:
-        start = file.read(_SAMPLE)
-    return _start_of_gzip(start) if start[:2] == b"\x1f\x8b" else start
-
-
-def _bytes_of(file: str) -> bytes:
-    content = Path(file).read_bytes()
-    return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
-
-
-def _is_utf8(head: bytes) -> bool:
-    try:
-        head[: len(head) - 4].decode()  # the sample may end within a character
-    except UnicodeDecodeError:
-        return False
-    return not head.startswith((b"\xff\xfe", b"\xfe\xff"))
-
-
-def _decoded(content: bytes) -> bytes:
-    """The bytes as UTF-8, whatever Excel wrote."""
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return content.decode("utf-16", errors="replace").encode()
-    return content if _is_utf8(content) else content.decode("cp1252", errors="replace").encode()
-
-
-def find_delimiter(text: str) -> str:
-    """The delimiter of a CSV by its first lines: what is found equally often, and most often, in all of them.
-
-    >>> find_delimiter("name;weight" + chr(10) + "Ann;60,5")
-    ';'
-    """
-    lines = [re.sub(r'"[^"]*"', "", line) for line in text.splitlines()[:20] if line.strip()]
-    if len(lines) > 2 and not text.endswith("\n"):
-        lines.pop()  # cut off in the middle
-    counts = {mark: [line.count(mark) for line in lines] for mark in ",;\t|"}
-    steady = {mark: found[0] for mark, found in counts.items() if found and min(found) == max(found) > 0}
-    chosen = steady or {mark: found[0] for mark, found in counts.items() if found and found[0]}
-    return max(chosen, key=lambda mark: chosen[mark]) if chosen else ","
-
-
-def _scan_parquet(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFrame:
-    import polars as pl
-
-    return pl.scan_parquet(_places(source), glob=False)
-
-
-def _scan_arrow(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFrame:
-    import polars as pl
-
-    try:
-        frame = pl.scan_ipc(_places(source))
-        frame.collect_schema()
-    except pl.exceptions.ComputeError:  # a stream, which has no footer
-        content = [source.content] if source.content is not None else list(source.files)
-        return pl.concat([pl.read_ipc_stream(one) for one in content]).lazy()
-    return frame
-
-
-def _scan_jsonl(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFrame:
-    import polars as pl
-
-    places = _places(source)
-    if any(str(file).endswith(".gz") for file in source.files):
-        places = [gzip.decompress(Path(file).read_bytes()) for file in source.files]
-    elif source.content is not None and source.content[:2] == b"\x1f\x8b":
-        places = gzip.decompress(source.content)
-    return pl.scan_ndjson(places, infer_schema_length=GUESSED_FROM if sample else None)
-
-
-def _scan_excel(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFrame:
-    import io
-
-    import polars as pl
-
-    if importlib.util.find_spec("fastexcel") is None:
-        raise UserError("reading Excel files needs the package fastexcel: pip install 'upturn[cli]'")
-    where: Any = source.files[0] if source.content is None else io.BytesIO(source.content)
-    if source.table is not None:
-        import fastexcel
-
-        sheets = list(fastexcel.read_excel(where if isinstance(where, str) else where.getvalue()).sheet_names)
-        if source.table not in sheets:
-            raise UserError(
-                f"there is no sheet {source.table!r} in {source.files[0]}: {did_you_mean(source.table, sheets)}"
-            )
-    return pl.read_excel(where, sheet_name=source.table, infer_schema_length=None).lazy()
-
-
-def _scan_duckdb(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFrame:
-    import polars as pl
-
-    if importlib.util.find_spec("duckdb") is None:
-        raise UserError("reading DuckDB files needs the package duckdb: pip install duckdb")
-    import duckdb
-
-    try:
-        with duckdb.connect(source.files[0], read_only=True) as base:
-            tables = [name for (name,) in base.execute("select table_name from information_schema.tables").fetchall()]
-            table = _choose_table(source, tables)
-            found = base.sql(f"select * from {_quoted(table)}")
-            if hasattr(found, "__arrow_c_stream__"):
-                return pl.DataFrame(found).lazy()
-            columns, rows = found.columns, found.fetchall()
-    except duckdb.Error as error:
-        raise UserError(f"{source.files[0]} could not be read as DuckDB: {one_line(error)[:300]}") from error
-    return pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None).lazy()
-
-
-def _scan_sqlite(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFrame:
-    import contextlib
-    import sqlite3
-
-    import polars as pl
-
-    if source.content is not None:
-        raise UserError("a database cannot be read from standard input: name its file and table, as in shop.db::mail")
-    try:
-        with contextlib.closing(
-            sqlite3.connect(f"{Path(source.files[0]).resolve().as_uri()}?mode=ro", uri=True)
-        ) as base:
-            tables = [
-                name for (name,) in base.execute("select name from sqlite_master where type in ('table', 'view')")
-            ]
-            found = base.execute(f"select * from {_quoted(_choose_table(source, tables))}")
-            columns = [column[0] for column in found.description]
-            rows = found.fetchall()
-    except sqlite3.Error as error:
-        raise UserError(f"{source.files[0]} could not be read as SQLite: {one_line(error)[:300]}") from error
-    return pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None, strict=False).lazy()
-
-
-def _choose_table(source: Source, tables: Sequence[str]) -> str:
-    path = source.files[0]
-    if source.table in tables:
-        return str(source.table)
-    if source.table is not None:
-        raise UserError(f"there is no table {source.table!r} in {path}: {did_you_mean(source.table, tables)}")
-    if len(tables) == 1:
-        return tables[0]
-    example = tables[0] if tables else "table"
-    raise UserError(f"{path} holds {len(tables)} tables ({', '.join(tables[:12])}): say which, as in {path}::{example}")
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _places(source: Source) -> Any:
-    return list(source.files) if source.content is None else source.content
-
-
-_SCANS = {
-    "csv": _scan_csv,
-    "parquet": _scan_parquet,
-    "arrow": _scan_arrow,
-    "jsonl": _scan_jsonl,
-    "excel": _scan_excel,
-    "duckdb": _scan_duckdb,
-    "sqlite": _scan_sqlite,
-}

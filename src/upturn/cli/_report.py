@@ -229,8 +229,9 @@ def _reading(data: Loaded) -> tuple[list[str], str]:
     """The lines that read the table as the command did, and what the outcome is then."""
     import polars as pl
 
+    from upturn.cli._dates import python_of
+    from upturn.cli._formats import csv_options
     from upturn.cli._load import success_of
-    from upturn.cli._read import csv_options
 
     source, roles, name = data.source, data.roles, _outcome(data)
     columns, reader = [name, roles.treatment or ""], _READERS.get(source.kind)
@@ -244,6 +245,9 @@ def _reading(data: Loaded) -> tuple[list[str], str]:
     if frame[columns[1]].null_count():
         lines.append(f"data = data.filter(pl.col({columns[1]!r}).is_not_null())")
     lines.append(f"X = data.select({list(data.found.features)!r})")
+    for column, written in source.dates.items():
+        if column in data.found.features:
+            lines.append(f"X = X.with_columns({python_of(column, written)})")
     for column in data.found.features:  # numbers, as models want them
         kind = frame.schema[column]
         if kind in (pl.Date, pl.Datetime):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from upturn.cli._dates import undecided_dates
 from upturn.cli._say import UserError, did_you_mean, one_line
 
 if TYPE_CHECKING:
@@ -195,6 +196,12 @@ def find_roles(frame: pl.DataFrame, asked: Roles, flagged: Roles, source: str) -
         elif column.dtype.is_temporal():
             dates.append(name)
             notes.append(f"{name}: dates; left out (--keep {name} makes them numbers of days)")
+        elif undecided_dates(column):
+            dates.append(name)
+            notes.append(
+                f"{name}: dates, as {column.drop_nulls()[0]!r}; left out (written as 2024-12-31, --keep {name} would make them "
+                "numbers of days)"
+            )
         else:
             reason = looks_like_id(column)
             if reason:

@@ -44,7 +44,7 @@ def score(
     if recommend:
         types["recommended"] = pl.String
 
-    with voice.progress(f"scoring {asked.source.name}", count_rows(asked)) as done:
+    with voice.progress(f"scoring {asked.source.name}", count_rows(asked)) as done, asked.source.in_words():
 
         def answer(X: pl.DataFrame) -> dict[str, object]:
             nonlocal rows
