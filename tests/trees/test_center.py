@@ -127,6 +127,17 @@ def test_threads_and_files_change_nothing(tmp_path):
     np.testing.assert_array_equal(back.predict(X), one.predict(X))
 
 
+@pytest.mark.parametrize(
+    ("binary", "options", "centred"), [(False, {}, True), (True, {}, False), (False, {"criterion": "cts"}, False)]
+)
+def test_auto_centres_outcomes_of_more_than_two_values(binary, options, centred):
+    X, y, arm, _ = experiment(200, binary=binary)
+    forest = UpliftForest(2, random_state=0, **options).fit(X, y, arm)
+    assert forest.centered_ is centred
+    given = UpliftForest(2, center=centred, random_state=0, **options).fit(X, y, arm)
+    np.testing.assert_array_equal(forest.predict(X), given.predict(X))
+
+
 @pytest.mark.parametrize("options", [{"criterion": "kl"}, {"criterion": "chi2"}, {"normalize": True}])
 def test_criteria_of_rates_refuse_centring(options):
     X, y, arm, _ = experiment(200, binary=True)

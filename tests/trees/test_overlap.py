@@ -50,8 +50,8 @@ def test_arms_stand_for_the_same_people():
 
 def test_the_shares_as_known_chances_change_nothing():
     X, y, treatment = confounded(300, 2)
-    one = UpliftForest(4, random_state=0, propensity="shares").fit(X, y, treatment)
-    two = UpliftForest(4, random_state=0, propensity=float(treatment.mean())).fit(X, y, treatment)
+    one = UpliftForest(4, center=False, random_state=0, propensity="shares").fit(X, y, treatment)
+    two = UpliftForest(4, center=False, random_state=0, propensity=float(treatment.mean())).fit(X, y, treatment)
     np.testing.assert_allclose(one.predict(X), two.predict(X), rtol=1e-6, atol=1e-9)
     assert (one.propensity_kind_, two.propensity_kind_) == ("shares", "known")
 
@@ -68,7 +68,7 @@ def test_confounding_is_taken_off():
             found.setdefault(what, []).append(np.mean(forest.predict(table)))
             assert forest.propensity_kind_ == {"chance": "columns"}.get(what, what)
     error = {what: abs(np.mean(means) - 1.0) for what, means in found.items()}
-    assert np.mean(UpliftForest(60, random_state=0).fit(X, y, treatment).predict(X)) > 1.4
+    assert np.mean(UpliftForest(60, center=False, random_state=0).fit(X, y, treatment).predict(X)) > 1.4
     assert error["trees"] < 0.2
     assert error["chance"] < 0.2
 

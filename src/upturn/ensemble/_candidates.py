@@ -24,7 +24,7 @@ _INSIDE_FOLDS = 3  # folds by which scores without a unit are turned into effect
 def default_candidates() -> dict[str, UpliftEstimator]:
     """One or two of every family, as different from each other as can be."""
     return {
-        "forest": UpliftForest(),
+        "forest": UpliftForest(center=False),
         "centred forest": UpliftForest(center=True),
         "S-learner": SLearner(),
         "T-learner": TLearner(),
@@ -39,7 +39,7 @@ def many_candidates(effort: Effort, propensity: PropensitySpec) -> dict[str, Upl
     """Those that UpliftAuto tries: of every family, over boosted trees and over linear models."""
     trees = effort.trees
     found: dict[str, UpliftEstimator] = {
-        "forest": UpliftForest(trees),
+        "forest": UpliftForest(trees, center=False),
         "centred forest": UpliftForest(trees, center=True),
         "S-learner": SLearner(),
         "T-learner": TLearner(),

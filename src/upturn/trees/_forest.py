@@ -78,7 +78,8 @@ class UpliftForest(TreeModel):
         same engine predict every row out of bag, whatever its arm. Features that drive the outcome then no longer hide those
         that drive the effect. Responses are leaf means shifted by as much for every arm as gives the rows of a leaf their
         mean outcome back. It needs a criterion on means, so "kl", "chi2" and ``normalize=True`` refuse ``center=True``; the
-        Laplace correction is off. "auto" does not centre.
+        Laplace correction is off. "auto" centres outcomes of more than two
+        values if the criterion is the plain Euclidean one.
     propensity : "auto", "shares", "trees", number(s) or column name(s)
         Chances of the arms. "shares": the same for everybody, as in a randomised experiment. "trees": estimated out of bag by
         trees of the same engine. A number, or one per treatment arm: known. Names of columns of X, one per treatment arm: known row by row.
@@ -237,8 +238,8 @@ class UpliftForest(TreeModel):
     def _fit_forest(self, data: Experiment, seed: np.uint64, *, rehearsed: bool = False) -> None:
         """Grow the trees; those of a rehearsal are neither told of nor rehearsed themselves."""
         self._check_groups()
-        centred = self._centres()
         soil, scale = self._soil(data)
+        centred = self._centres(scale.binary)
         plan = self._sampling()
         rules = self._rules(soil, scale.binary and not centred, plan.share, scale.span)
         kind = kind_of(self.propensity, data, choose=self.inference)
@@ -301,9 +302,11 @@ class UpliftForest(TreeModel):
             weight = overlap_weights(chances, soil.arm, weight)
         return _Sown(soil.reweighted(y if level is None else y - level, weight), level, weight)
 
-    def _centres(self) -> bool:
+    def _centres(self, binary: bool) -> bool:
         """Whether the outcome is centred; refuse where the criterion is not one on means."""
-        if self.center is not True:
+        if self.center == "auto":
+            return self.criterion == "euclidean" and not self.normalize and not binary
+        if not self.center:
             return False
         if not self._may_centre():
             what = f"criterion={self.criterion!r}" if CRITERIA[self.criterion].needs_rates else "normalize=True"
