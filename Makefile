@@ -7,7 +7,7 @@ OLDEST := build/oldest
 
 UPLOT := 1.6.32
 
-.PHONY: demo test test-nojit test-oldest lint bench guard vendor clean
+.PHONY: demo test test-nojit test-oldest lint bench guard experiments-quick vendor clean
 
 # The whole job on a simulated campaign: in Python, then by the command, which ends with a report that a browser opens.
 demo: $(INSTALLED)
@@ -41,6 +41,12 @@ bench: $(INSTALLED)
 # Has anything become slower since another tree? make guard BASE=../base
 guard: $(INSTALLED)
 	$(BIN)/python benchmarks/bench_guard.py $(BASE)
+
+# A small part of every experiment of the papers, compared with the committed results; UPTURN_DATA names the folder of the data.
+experiments-quick: $(INSTALLED)
+	rm -rf build/experiments
+	$(BIN)/python -m experiments run --quick --jobs 2
+	$(BIN)/python -m experiments check
 
 # The chart library of the report's page, as its authors published it; whoever installs upturn gets it from here.
 vendor:

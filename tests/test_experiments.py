@@ -1,0 +1,189 @@
+"""The papers' experiments: each runs, results are kept and resumed, and no page says what its results do not."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+from experiments import __main__, _compare, _declared, _draw, _kept, _pages, _papers, _runner
+
+PARTS = {part.name: part for part in _declared.parts()}
+
+
+def quiet(text):
+    pass
+
+
+@pytest.fixture
+def counted():
+    """An experiment of two cases whose value is its seed, and the seeds that were run."""
+
+    class Module:
+        EXPERIMENT = _declared.Experiment("000", ("Table 9",), "a title", "data.", "protocol.", summed=("line",))
+        ran: ClassVar = []
+
+        @staticmethod
+        def plan(size):
+            yield {"case": "first"}, {"quick": 2, "full": 4}[size]
+            yield {"case": "second"}, 1
+
+        @staticmethod
+        def run(case, seed):
+            Module.ran.append((case["case"], seed))
+            return {"value": seed + 0.5, "line": [seed, 2.0 * seed]}
+
+    part = _declared.Part("zaniewicz.counted", Module.EXPERIMENT, Module)
+    before = _runner.parts
+    _runner.parts = lambda: [part]
+    yield part
+    _runner.parts = before
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_every_experiment_runs_and_its_results_are_kept(name, tmp_path):
+    part = PARTS[name]
+    _runner.run(part, "smoke", folder=tmp_path, tell=quiet)
+    found = _kept.read(part, tmp_path)
+    if not found:
+        pytest.skip("its data are not here")
+    planned = {json.dumps(case, sort_keys=True): seeds for case, seeds in part.plan("smoke")}
+    assert {json.dumps(row.case, sort_keys=True) for row in found.rows} <= set(planned)
+    assert all(len(row.seeds) == len(row.values) == planned[json.dumps(row.case, sort_keys=True)] for row in found.rows)
+    assert _runner.run(part, "smoke", folder=tmp_path, tell=quiet) == 0, "nothing is run twice"
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_plans_are_plain_and_without_repetition(name):
+    for size in _declared.SIZES:
+        cases = [json.dumps(case, sort_keys=True) for case, seeds in PARTS[name].plan(size) if seeds > 0]
+        assert cases
+        assert len(set(cases)) == len(cases)
+
+
+def test_a_larger_run_goes_on_where_the_smaller_ended(counted, tmp_path):
+    assert _runner.run(counted, "quick", folder=tmp_path, tell=quiet) == 3
+    assert _runner.run(counted, "full", folder=tmp_path, tell=quiet) == 2
+    assert counted.module.ran == [("first", 0), ("first", 1), ("second", 0), ("first", 2), ("first", 3)]
+    row = _kept.read(counted, tmp_path).one(case="first")
+    assert row.seeds == [0, 1, 2, 3]
+    assert row.numbers("value").tolist() == [0.5, 1.5, 2.5, 3.5]
+    mean, error = row.mean("value")
+    assert (mean, error) == pytest.approx((2.0, np.std([0, 1, 2, 3], ddof=1) / 2))
+    line, spread = row.mean("line")
+    assert line.tolist() == [1.5, 3.0]
+    assert spread == pytest.approx([error, 2 * error])
+    assert row.commits
+
+
+def test_what_is_done_stays_when_a_run_is_stopped(counted, tmp_path, monkeypatch):
+    def stops(case, seed):
+        if seed == 1:
+            raise KeyboardInterrupt
+        return {"value": seed}
+
+    monkeypatch.setattr(counted.module, "run", stops)
+    with pytest.raises(KeyboardInterrupt):
+        _runner.run(counted, "full", folder=tmp_path, tell=quiet)
+    assert _kept.read(counted, tmp_path).one(case="first").seeds == [0]
+
+
+def test_a_raised_version_and_a_changed_case_are_run_again(counted, tmp_path):
+    _runner.run(counted, "quick", folder=tmp_path, tell=quiet)
+    path = _kept.path_of(counted, tmp_path)
+    path.write_text(path.read_text().replace('"version": 1', '"version": 0'))
+    assert not _kept.read(counted, tmp_path)
+    assert _runner.run(counted, "quick", folder=tmp_path, tell=quiet) == 3
+    path.write_text(path.read_text().replace('{"case": "second"}', '{"case": "third"}'))
+    assert _runner.run(counted, "quick", folder=tmp_path, tell=quiet) == 1
+
+
+def test_absent_data_are_named_and_left_out(counted, tmp_path, monkeypatch):
+    from upturn.datasets import DataNotFoundError
+
+    def absent(case, seed):
+        raise DataNotFoundError("no such file")
+
+    monkeypatch.setattr(counted.module, "run", absent)
+    told = []
+    assert _runner.run(counted, "quick", folder=tmp_path, tell=told.append) == 0
+    assert any("no such file" in line for line in told)
+
+
+def test_names_choose():
+    assert {part.declared.paper for part in _declared.chosen(["000"])} == {"000"}
+    assert [part.name for part in _declared.chosen(["table 6.4.1"])] == ["zaniewicz.table_6_4_1"]
+    assert _declared.chosen(["6.4.1"]) == _declared.chosen(["zaniewicz.table_6_4_1"])
+    assert len(_declared.chosen([])) == len(PARTS)
+    with pytest.raises(SystemExit, match="nothing is called"):
+        _declared.chosen(["table 77"])
+
+
+def test_agreement_counts_both_errors_and_the_rounding():
+    one = _compare.Beside(paper=0.040, ours=0.050, error=0.003, n=32, their_n=128, rounded=0.0005)
+    assert one.z == pytest.approx(0.010 / np.sqrt(0.003**2 * 1.25 + 0.0005**2 / 3))
+    assert one.verdict == "agrees"
+    assert _compare.Beside(0.040, 0.060, 0.003, 32, 128, 0.0005).verdict == "does not agree"
+    assert _compare.Beside(0.040, 0.060, np.nan, 1).verdict == "too few runs"
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [(0.0415, 3, ".042"), (-0.5, 2, "-.50"), (-0.00001, 3, ".000"), (12.34, 1, "12.3"), (np.nan, 2, "–")],
+)
+def test_numbers_of_tables(value, digits, text):
+    assert _compare.number(value, digits) == text
+
+
+# ------------------------------------------------------------------------------------------------------------------- pages
+
+
+def test_pages_quotes_and_pictures_agree_with_the_results():
+    assert _pages.stale() == []
+
+
+def test_every_table_and_figure_has_its_row():
+    page = (_pages.REPLICATION / "README.md").read_text()
+    for paper in _papers.PAPERS:
+        section = page[page.index(paper.title) :].split("\n## ")[0]
+        for label, _, _ in paper.items:
+            assert re.search(rf"^\| {re.escape(label)} \| .+ \| \S.+ \|$", section, re.MULTILINE), label
+    known = {(paper.number, label) for paper in _papers.PAPERS for label, _, _ in paper.items}
+    shown = [(part.declared.paper, label) for part in PARTS.values() for label in part.declared.shows]
+    assert set(shown) <= known
+    assert len(set(shown)) == len(shown)
+
+
+def test_an_unmarked_number_is_seen():
+    row = "| a | .5 |\n"
+    assert _pages.unmarked("| x | y |\n|---|---|\n" + row) == [row.strip()]
+    assert _pages.unmarked("<!-- not measured -->\n" + row) == []
+    assert _pages.unmarked("<!-- not measured -->\n" + row + "\n" + row + "<!-- result:a.b/c --><!-- end -->") == [
+        row.strip()
+    ]
+    assert _pages.unmarked("<!-- result:a.b/c -->\n" + row + "<!-- end -->") == []
+    assert _pages.unmarked("| `p=1.2` | L1 machine, 2^I |\n") == ["| `p=1.2` | L1 machine, 2^I |"]
+    assert _pages.unmarked("| `p=1.2` | L1 machine |\n") == []
+
+
+def test_a_picture_carries_the_digest_of_its_results(tmp_path):
+    found = _kept.Found([_kept.Row({"a": 1}, [0], [0.5])])
+    figure, axes = _draw.panels(1, 1)
+    axes[0, 0].plot([0, 1])
+    _draw.save(figure, tmp_path / "picture.png", found)
+    assert _draw.stamp(tmp_path / "picture.png") == _draw.digest(found) != ""
+    assert _draw.digest(_kept.Found([_kept.Row({"a": 1}, [0], [0.6])])) != _draw.digest(found)
+
+
+def test_the_command_lists_and_refuses(capsys):
+    assert __main__.main(["list", "000"]) == 0
+    listed = capsys.readouterr().out
+    assert "zaniewicz.table_6_4_1" in listed
+    assert "rafla" not in listed
+    with pytest.raises(SystemExit, match="nothing is called"):
+        __main__.main(["list", "nowhere"])
