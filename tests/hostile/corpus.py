@@ -11,16 +11,29 @@ from hashlib import sha256
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
+)
 from sklearn.svm import LinearSVC
 
 from estimators import ESTIMATORS, TRANSFORMERS
 from saved import zipped
-from upturn import persist
+from upturn import pack, persist
 from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.ensemble import UpliftAuto, UpliftStacking
 from upturn.features import FilterSelector, UMODLDiscretizer, UMODLSelector
@@ -79,6 +92,53 @@ ARMS = {
     ),
     "calibrator of arms": lambda: UpliftCalibrator(TLearner(Ridge()), cv=2, random_state=0),
 }
+# Pipelines of scikit-learn that end in a model, fitted to the table of mixed kinds: every step that needs no trust.
+NUMBERS = ["age", "visits", "chance"]
+PIPELINES = {
+    "pipeline of columns": lambda: make_pipeline(
+        make_column_transformer(
+            (OneHotEncoder(handle_unknown="ignore", drop="if_binary", sparse_output=False), ["channel"]),
+            (make_pipeline(SimpleImputer(), StandardScaler()), ["age", "visits"]),
+            remainder="passthrough",
+        ),
+        UpliftSVM(C=0.1),
+    ),
+    "pipeline of a sparse table": lambda: make_pipeline(
+        make_column_transformer(
+            (OneHotEncoder(handle_unknown="ignore"), ["channel"]),
+            (make_pipeline(SimpleImputer(strategy="median"), MaxAbsScaler()), ["age", "visits"]),
+            sparse_threshold=1.0,
+        ),
+        TLearner(LogisticRegression()),
+    ),
+    "pipeline of levels": lambda: make_pipeline(
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), "passthrough", UpliftTree(random_state=0)
+    ),
+    "pipeline of scalers": lambda: make_pipeline(
+        make_column_transformer((SimpleImputer(strategy="most_frequent"), NUMBERS)),
+        make_pipeline(MinMaxScaler(clip=True), RobustScaler(), FunctionTransformer()),
+        VarianceThreshold(),
+        PCA(2, whiten=True),
+        UpliftTree(max_depth=2, random_state=0),
+    ),
+    "pipeline of ours": lambda: make_pipeline(
+        make_column_transformer((SimpleImputer(strategy="constant", fill_value=0.0), NUMBERS), ("drop", ["channel"])),
+        UMODLDiscretizer(),
+        make_pipeline(None, UpliftForest(n_estimators=2, random_state=0)),
+    ),
+}
+# Fitted to a sparse matrix.
+SPARSE = {
+    "sparse machine": lambda: UpliftSVM(C=0.1),
+    "sparse learner": lambda: TLearner(LogisticRegression()),
+    "sparse learner of rows": lambda: XLearner(Ridge(), propensity=LogisticRegression()),
+}
+# Bases that hold something else: classes, priors, constants.
+BASES = {
+    "T-learner of dummies": lambda: TLearner(DummyRegressor(strategy="quantile", quantile=0.3)),
+    "class transformation over a dummy": lambda: ClassTransformation(DummyClassifier()),
+    "treated only, scaled": lambda: TreatedOnly(make_pipeline(RobustScaler(), MinMaxScaler(), LogisticRegression())),
+}
 
 
 @dataclass(frozen=True)
@@ -129,7 +189,7 @@ def files(folder):
     plain[:, 0] += 2.0 * mixed[0]["channel"].isin(["web", "mail"])
     made = {}
     fits = [(name, make, (plain, y, treatment)) for name, make in (ESTIMATORS | TRANSFORMERS).items()]
-    fits += [(name, make, mixed) for name, make in MIXED.items()]
+    fits += [(name, make, mixed) for name, make in (MIXED | BASES).items()]
     fits += [(name, make, arms) for name, make in ARMS.items()]
     rare = y * (np.random.default_rng(0).random(N) < 0.3)
     fits += [("vanishing machine", lambda: UpliftSVM(p=1.0, ratio=3.0), (mixed[0], rare, treatment))]
@@ -138,11 +198,17 @@ def files(folder):
     few = slice(0, 60)
     square = (plain[few] @ plain[few].T, y[few], treatment[few])
     fits += [("precomputed", lambda: StandardSVM(kernel="precomputed", p=2.0), square)]
+    thin = sp.csr_matrix(np.where(np.abs(plain) > 0.7, plain, 0.0))
+    fits += [(name, make, (thin, y, treatment)) for name, make in SPARSE.items()]
+    fits += [(name, make, (mixed[0], pack(y, treatment))) for name, make in PIPELINES.items()]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name, make, data in fits:
-            make().fit(*data).save(folder / "model")
+            persist.save(make().fit(*data), folder / "model")
             made[name] = read((folder / "model").read_bytes())
-    assert {file.manifest["model"]["$model"] for file in made.values()} == set(persist.REGISTRY)
+    assert {file.manifest["model"].get("$model", "Pipeline") for file in made.values()} == {
+        "Pipeline",
+        *persist.REGISTRY,
+    }
     assert made["vanishing machine"].manifest["model"]["state"]["fitted"]["vanishing"]
     return made

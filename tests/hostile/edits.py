@@ -11,10 +11,12 @@ import json
 import zipfile
 
 import numpy as np
+import scipy.sparse as sp
 
 from hostile.corpus import File
 from saved import zipped
 
+MEMBERS = ("$array", "$foreign", "$step")  # what points to a member of the file
 DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8"]
 WHOLE = [-(2**63), -(2**62), -(2**32), -(2**31), -256, -2, -1, 0, 1, 2, 3, 127, 254, 255, 256, 2**24, 2**31 - 1, 2**31]
 WHOLE += [2**32 - 1, 2**32, 2**61, 2**62, 2**63 - 1, 2**63, 2**64 - 1]
@@ -297,11 +299,7 @@ def edit_manifest(rng, manifest, members, sizes):
 
 
 def _names(node):
-    return {
-        at(node, path)
-        for path in places(node)
-        if path and path[-1] in ("$array", "$foreign") and isinstance(at(node, path), str)
-    }
+    return {at(node, path) for path in places(node) if path and path[-1] in MEMBERS and isinstance(at(node, path), str)}
 
 
 def _drop_unused(model, members):
@@ -333,9 +331,9 @@ def _adopt(part, model, path, members, others):
     holder = at(model, path[:-1])
     wrapped = {"": part}
     for place in list(places(wrapped)):
-        if place and place[-1] in ("$array", "$foreign") and isinstance(at(wrapped, place), str):
+        if place and place[-1] in MEMBERS and isinstance(at(wrapped, place), str):
             old = at(wrapped, place)
-            kind, end = ("array", "npy") if place[-1] == "$array" else ("foreign", "skops")
+            kind, end = place[-1][1:], "npy" if place[-1] == "$array" else "skops"
             number = next(
                 n
                 for n in range(99_999)
@@ -351,13 +349,130 @@ def _adopt(part, model, path, members, others):
 # --------------------------------------------------------------------------------------------- foreign members
 
 
+def _node(loader, name="ndarray", module="numpy", **more):
+    return {"__class__": name, "__module__": module, "__loader__": loader, **more}
+
+
+def _text(value):
+    return _node("JsonNode", "str", "builtins", content=json.dumps(value), is_json=True)
+
+
+def _tuple(*values):
+    return _node("TupleNode", "tuple", "builtins", content=list(values))
+
+
+def _stored(file, **more):
+    return _node("NdArrayNode", type="numpy", file=file, **more)
+
+
+# Every way in which skops rebuilds something, each complete, under names that need no trust. ``x.npy`` and ``x.npz`` are
+# files of the attacker's own.
+_TYPE = _node("TypeNode")
+CRAFTED = {
+    "BytearrayNode": _node("BytearrayNode", "str", "builtins", file="x.npz"),
+    "BytesNode": _node("BytesNode", "str", "builtins", file="x.npz"),
+    "CachedNode": _node("CachedNode", "str", "builtins", __id__=1),
+    "ConstructorFromReduceNode": _node("ConstructorFromReduceNode", content=_tuple(_text([3]))),
+    "DTypeNode": _node("DTypeNode", "dtype", content=_stored("x.npy")),
+    "DefaultDictNode": _node("DefaultDictNode", "dict", "builtins", content={"main": _text({}), "default_factory": _TYPE}),
+    "DictNode": _node("DictNode", "dict", "builtins", content={"7": _text(1)}, key_types=_node("ListNode", "list", "builtins", content=[_TYPE])),
+    "FunctionNode": _node("FunctionNode", content={"module_path": "numpy", "function": "load"}),
+    "JsonNode": _text([[1.0, 2.0], [3.0]]),
+    "ListNode": _node("ListNode", "list", "builtins", content=[_TYPE, _text(None)]),
+    "LossNode": _node("LossNode", __reduce__={"args": _tuple(_text([3]))}, content=_text({})),
+    "MaskedArrayNode": _node("MaskedArrayNode", content={"data": _stored("x.npy"), "mask": _stored("x.npy")}),
+    "MethodNode": _node("MethodNode", "str", "builtins", content={"func": "join", "obj": _text("a")}),
+    "NdArrayNode": _stored("x.npy", junk={"file": "x.npy", "__id__": 77}, __id__=77),
+    "ObjectNode": _node("ObjectNode", "StandardScaler", "sklearn.preprocessing._data", content=_text({"transform": 1})),
+    "OperatorFuncNode": _node("OperatorFuncNode", "Ridge", "sklearn.linear_model._ridge", attrs=_text([])),
+    "PartialNode": _node("PartialNode", "dict", "builtins", content={"func": _TYPE, "args": _tuple(_text([5])), "kwds": _text({}), "namespace": _text(None)}),
+    "QuantileForestNode": _node("QuantileForestNode", __reduce__={"args": _tuple(_text([3]))}, content=_text({})),
+    "RandomGeneratorNode": _node("RandomGeneratorNode", content={"bit_generator": _text({"bit_generator": "PCG64"})}),
+    "RandomStateNode": _node("RandomStateNode", content=_text([])),
+    "SetNode": _node("SetNode", "list", "builtins", content=[_text(1)]),
+    "SliceNode": _node("SliceNode", "slice", "builtins", content={"start": 0, "stop": 10**9, "step": 0}),
+    "SparseMatrixNode": _node("SparseMatrixNode", type="scipy", file="x.npz"),
+    "TreeNode": _node("TreeNode", __reduce__={"args": _tuple(_text(1), _stored("x.npy"), _text(1))}, content=_text({})),
+    "TupleNode": _node("TupleNode", "tuple", "builtins", content=[_TYPE, _TYPE]),
+    "TypeNode": _TYPE,
+}  # fmt: skip
+METHODS = ["predict", "transform", "fit", "predict_proba", "decision_function", "get_params", "set_params", "steps"]
+METHODS += [
+    "_validate_data",
+    "__sklearn_tags__",
+    "__class__",
+    "__dict__",
+    "_iter",
+    "_transform",
+    "_sklearn_output_config",
+]
+
+
+def edit_nodes(rng, schema, members):
+    """Things under other names, rebuilt by other means, in other places: what only an attacker writes."""
+    nodes = [path for path in places(schema) if isinstance(at(schema, path), dict) and "__loader__" in at(schema, path)]
+    path = nodes[rng.integers(len(nodes))]
+    other = copy.deepcopy(at(schema, nodes[rng.integers(len(nodes))]))
+    attributes = [one for one in nodes if len(one) > 1 and one[-2] == "content"]
+    kind = ["loader", "crafted", "crafted", "name", "shadow", "moved", "protocol"][rng.integers(7)]
+    crafted = copy.deepcopy(CRAFTED[list(CRAFTED)[rng.integers(len(CRAFTED))]])
+    if kind == "loader":
+        put(schema, (*path, "__loader__"), list(CRAFTED)[rng.integers(len(CRAFTED))])
+    elif kind == "name":
+        put(schema, (*path, "__class__"), other["__class__"])
+        put(schema, (*path, "__module__"), other["__module__"])
+    elif kind == "protocol":
+        schema["protocol"] = [-1, 0, 1, 2, 3, "2", None][rng.integers(7)]
+    elif not attributes:
+        return "nothing"
+    elif kind == "shadow":
+        place = attributes[rng.integers(len(attributes))]
+        holder, types = at(schema, place[:-1]), at(schema, place[:-2]).get("key_types")
+        if not types or not isinstance(holder, dict):
+            return "nothing"
+        types["content"].append(copy.deepcopy(types["content"][0]))  # without it, skops would not read what is added
+        holder[METHODS[rng.integers(len(METHODS))]] = [crafted, other, copy.deepcopy(_TYPE)][rng.integers(3)]
+    else:
+        put(schema, attributes[rng.integers(len(attributes))], crafted if kind == "crafted" else other)
+    files = [one for one in members if one.endswith(".npy")]
+    members["x.npz"] = _bomb(rng)
+    members["x.npy"] = [
+        _promise(),
+        npy(np.zeros(3)),
+        members[files[0]] if files else b"",
+        npy(np.zeros(0, "<U1000000")),
+    ][rng.integers(4)]
+    text = json.dumps(schema)
+    for extra in ("x.npz", "x.npy"):
+        if extra not in text:
+            del members[extra]
+    return kind
+
+
+def _bomb(rng):
+    """A sparse matrix with an index out of bounds, plain or packed."""
+    matrix = sp.csr_matrix(np.ones((1, 3)))
+    matrix.indices = np.array([0, 1, 10**9 + 7], dtype=np.int32)
+    content = io.BytesIO()
+    sp.save_npz(content, matrix, compressed=bool(rng.integers(2)))
+    return content.getvalue()
+
+
+def _promise():
+    """An array of nothing that claims 24 gigabytes."""
+    return npy(np.zeros(3)).replace(b"'shape': (3,), }         ", b"'shape': (3000000000,), }")
+
+
 def edit_foreign(rng, content, sizes):
-    """A skops file with an array or a value of its schema edited."""
+    """A skops file with an array, a value or a node of its schema edited."""
     archive = zipfile.ZipFile(io.BytesIO(content))
     members = {name: archive.read(name) for name in archive.namelist()}
     arrays = [name for name in members if name.endswith(".npy")]
     schema = json.loads(members["schema.json"])
-    if arrays and rng.random() < 0.6:
+    if rng.random() < 0.35:
+        kind = edit_nodes(rng, schema, members)
+        members["schema.json"] = json.dumps(schema).encode()
+    elif arrays and rng.random() < 0.6:
         name = arrays[rng.integers(len(arrays))]
         if rng.random() < 0.1:  # a header that promises more than there is
             members[name] = members[name].replace(b"'shape': (", b"'shape': (99999999, ", 1)

@@ -1,7 +1,8 @@
 """Load a file and ask the model everything; say how it went.
 
 ========  ==============================================================================================================
-clear     refused in our words: ModelFileError at load, or a ValueError raised by the library itself when asked
+clear     refused in words: ModelFileError at load, or a ValueError or TypeError raised by the library itself when asked (a
+          ValueError by scikit-learn's own checks, where a step of a pipeline does not take the rows)
 right     it loads, and whatever it says is finite, of the right shape, among its labels
 raw       any other exception, or memory out of proportion
 silent    a number that is not finite, a wrong shape or a label that is none
@@ -19,12 +20,15 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
+import sklearn
 
 import upturn as up
+from hostile.corpus import experiment
 from upturn import ModelFileError, persist
 
 ROWS = 9
-_HOME = str(Path(up.__file__).parent)
+_HOME, _SKLEARN = str(Path(up.__file__).parent), str(Path(sklearn.__file__).parent)
 
 
 class Silent(Exception):
@@ -59,10 +63,29 @@ def _finite(name, answer, *shape):
         raise Silent(f"{name} is not finite")
 
 
+def ask_pipeline(pipeline):
+    """Predict for rows of the table the pipelines were fitted to, with holes, and with a level nobody has seen."""
+    X = experiment()[0][:ROWS].assign(channel=["web", "phone", "shop", "mail", "web", "shop", "web", "mail", "post"])
+    last = pipeline
+    while hasattr(last, "steps"):
+        last = last.steps[-1][1]
+    arms = len(last.arms_)
+    repr(pipeline)
+    for rows in (X, X[:1].assign(age=np.nan), X.assign(visits=3.0)):
+        _finite("predict", pipeline.predict(rows), *((len(rows),) if arms == 1 else (len(rows), arms)))
+
+
 def ask(model):
     """Everything a user would ask."""
     X = rows_for(model)
     repr(model)
+    if model._takes_sparse() and not any(map(bool, model._schema.levels)):
+        try:
+            matrix = sp.csr_matrix(np.nan_to_num(np.asarray(X, dtype=np.float64)))
+            _finite("predict of a sparse matrix", model.predict(matrix))
+        except ValueError as error:
+            if not _ours(error):
+                raise
     if hasattr(model, "transform"):
         out = np.asarray(model.transform(X))
         if len(out) != ROWS or len(model.get_feature_names_out()) != out.shape[1]:
@@ -121,10 +144,17 @@ def ask(model):
                 raise
 
 
-def _ours(error):
+def _ours(error, home=_HOME):
     """Whether the library raised it itself, and not numpy somewhere below."""
     last = traceback.extract_tb(error.__traceback__)[-1]
-    return last.filename.startswith(_HOME) and (last.line or "").startswith("raise")
+    return last.filename.startswith(home) and (last.line or "").startswith("raise")
+
+
+def in_words(error, pipeline):
+    """Whether rows were refused by the library itself or, for a pipeline, by scikit-learn's own checks of them."""
+    if isinstance(error, ValueError | TypeError) and _ours(error):
+        return True
+    return pipeline and isinstance(error, ValueError) and _ours(error, _SKLEARN)
 
 
 def _chain(error):
@@ -142,21 +172,21 @@ def judge(content, path):
         try:
             model = up.load(path)
             step = "use"
-            if model.__sklearn_is_fitted__():
+            if hasattr(model, "steps"):
+                ask_pipeline(model)
+            elif model.__sklearn_is_fitted__():
                 ask(model)
             step = "save"
-            persist.Writer().encode(model)
+            persist.Writer().pipeline(model) if hasattr(model, "steps") else persist.Writer().encode(model)
         except ModelFileError as error:
             if any(isinstance(one, MemoryError) for one in _chain(error)):
                 return "raw", f"memory at load: {_where(error)}"
             return "clear", ""
         except Silent as error:
             return "silent", f"{type(model).__name__}: {error}"
-        except ValueError as error:
-            if step == "use" and _ours(error):
-                return "clear", ""
-            return "raw", f"{step}: {_where(error)}"
         except Exception as error:
+            if step == "use" and in_words(error, hasattr(model, "steps")):
+                return "clear", ""
             return "raw", f"{step}: {_where(error)}"
     return "right", ""
 

@@ -44,6 +44,7 @@ HARMLESS = {
     "sklearn.impute._base.SimpleImputer",
     "sklearn.naive_bayes.GaussianNB",
     "sklearn.pipeline.Pipeline",
+    "sklearn.preprocessing._label.LabelBinarizer",  # inside the classifiers of Ridge
 }
 # Types a step of a pipeline may be, or hold, besides: they are looked at before anybody asks them (``_steps``).
 IN_STEPS = {
@@ -67,6 +68,7 @@ _REBUILT_BY = {
     **{f"numpy.{name}": _ARRAY for name in ("bool_", "float32", "float64", "int32", "int64", "ndarray")},
 }
 _OBJECT = {"ObjectNode"}
+_OF_TYPES = ("dtype", "key_types")  # where skops writes a type: a parameter of that name, and beside the keys of a dict
 _REPEATS = 4  # how often, on average, a value of an estimator may be reached
 
 
@@ -154,17 +156,22 @@ def _named(schema: Any) -> set[str]:
     return own.union(*map(_named, _parts(schema)))
 
 
-def _check_loaders(schema: Any) -> None:
-    """What is called by a harmless name is rebuilt as that, and as nothing else."""
+def _check_loaders(schema: Any, place: str = "") -> None:
+    """What is called by a harmless name is rebuilt as that, and as nothing else; as the type itself only where one belongs."""
     if isinstance(schema, dict) and "__loader__" in schema:
         name, loader = f"{schema.get('__module__')}.{schema.get('__class__')}", schema["__loader__"]
         expected = _REBUILT_BY.get(name, _OBJECT if name in HARMLESS | IN_STEPS else None)
-        if expected is not None and loader not in expected:
+        misplaced = loader == "TypeNode" and place not in _OF_TYPES
+        if expected is not None and (loader not in expected or misplaced):
             raise ModelFileError(
                 f"the estimator of another library in it has a {name} that is rebuilt as {str(loader)[:40]!r}"
             )
-    for part in _parts(schema):
-        _check_loaders(part)
+        if loader == "ListNode" and place == "key_types":  # the types of the keys of a dict
+            for part in _parts(schema.get("content")):
+                _check_loaders(part, "key_types")
+            return
+    for key, part in schema.items() if isinstance(schema, dict) else enumerate(_parts(schema)):
+        _check_loaders(part, str(key))
 
 
 def _count(schema: Any, known: dict[str, int] | None) -> int:
@@ -181,15 +188,17 @@ def _count(schema: Any, known: dict[str, int] | None) -> int:
 def _check_arrays(schema: Any, archive: zipfile.ZipFile) -> None:
     """Every array is as large as it says, and read once."""
     used: dict[str, Any] = {}
+    looked: set[str] = set()
 
     def look(node: Any) -> None:
         if isinstance(node, dict) and "file" in node:
             name, owner = str(node["file"]), node.get("__id__")
-            if name not in used and node.get("__loader__") == "NdArrayNode":
-                _check_array(name, archive.read(name))
-            elif name in used and (owner is None or used[name] != owner):
+            if name in used and (owner is None or used[name] != owner):
                 raise ModelFileError(f"{name[:80]!r} is used by several values of the estimator of another library")
             used[name] = owner
+            if name not in looked and node.get("__loader__") == "NdArrayNode":  # whatever named it before
+                looked.add(name)
+                _check_array(name, archive.read(name))
         for part in _parts(node):
             look(part)
 

@@ -21,7 +21,7 @@ from upturn._columns import read_path
 from upturn._parameters import JOBS, check, check_parameters
 from upturn.persist import _foreign
 from upturn.persist._format import DTYPES, FORMAT, LARGEST_MANIFEST, MEMBER, REGISTRY, ModelFileError, check_sizes
-from upturn.persist._steps import STEPS, check_step
+from upturn.persist._steps import STEPS, check_inside, check_step
 
 # The start of a .npy member as numpy writes it: version 1.0, C order, at most four dimensions. It is matched, not parsed.
 _HEADER = re.compile(
@@ -241,7 +241,9 @@ class Reader:
     def _foreign(self, name: str) -> Any:
         if not str(name).startswith("foreign-"):
             raise ModelFileError(f"{str(name)[:80]!r} is no estimator of another library")
-        return _foreign.rebuild(self._take(name), self._n_jobs)
+        estimator = _foreign.rebuild(self._take(name), self._n_jobs)
+        check_inside(estimator)
+        return estimator
 
 
 def _no_constant(text: str) -> Any:

@@ -30,18 +30,40 @@ STEPS = HARMLESS | IN_STEPS
 def check_step(step: Any, n_jobs: int | None) -> None:
     """Refuse a step, or a part of one, whose state is not that of a fitted transformer of its kind."""
     for part in _parts(step):
-        name = type(part).__name__
-        if f"{type(part).__module__}.{name}" not in STEPS:
-            continue  # of a type that was trusted
-        try:
-            _check_part(part, name)
-        except ModelFileError:
-            raise
-        except Exception as error:
-            raise _bad(name, f"{type(error).__name__}: {str(error)[:200]}") from error
+        _looking(part, _check_part)
         for parameter, ours in (("n_jobs", n_jobs), ("verbose", False), ("memory", None)):
-            if parameter in part.get_params(deep=False):
+            if _known(part) and parameter in part.get_params(deep=False):
                 setattr(part, parameter, ours)
+    check_inside(step)
+
+
+def check_inside(estimator: Any) -> None:
+    """Refuse an estimator that is not what its type says, whatever its state: it, and all that it holds.
+
+    An attribute by the name of a method would be called in its place. Those of a pipeline that have a state are looked at, too.
+    """
+    for part in _within(estimator):
+        _looking(part, _check_nature)
+    for part in _parts(estimator) if isinstance(estimator, BaseEstimator) else ():
+        if any(name.endswith("_") and not name.startswith("_") for name in vars(part)):
+            _looking(part, _check_part)
+
+
+def _known(part: Any) -> bool:
+    """Whether it is of a type that needs no trust."""
+    return f"{type(part).__module__}.{type(part).__name__}" in STEPS
+
+
+def _looking(part: Any, check: Callable[[Any, str], None]) -> None:
+    name = type(part).__name__
+    if not _known(part):
+        return  # of a type that was trusted
+    try:
+        check(part, name)
+    except ModelFileError:
+        raise
+    except Exception as error:
+        raise _bad(name, f"{type(error).__name__}: {str(error)[:200]}") from error
 
 
 def _parts(step: Any) -> Iterator[Any]:
@@ -55,17 +77,65 @@ def _parts(step: Any) -> Iterator[Any]:
         yield from _parts(inner[1])
 
 
+def _within(value: Any) -> Iterator[Any]:
+    """Every estimator in a value."""
+    if isinstance(value, BaseEstimator):
+        yield value
+        value = vars(value)
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.dtype.hasobject and value.ndim):
+        for item in value:
+            yield from _within(item)
+
+
+def _check_nature(part: Any, name: str) -> None:
+    """Attributes are values, not methods; parameters are such as scikit-learn takes."""
+    parameters = type(part)._get_param_names()
+    hidden = (set(vars(part)) & set(dir(type(part)))) - set(parameters)
+    if hidden:
+        raise _bad(name, f"{sorted(hidden)[0]!r} is not its own")
+    output = getattr(part, "_sklearn_output_config", {})
+    if not isinstance(output, dict) or not set(output.values()) <= {"default", "pandas", "polars"}:
+        raise _bad(name, "what it puts out")
+    if "_metadata_request" in vars(part):
+        raise _bad(name, "it asks for more than rows")
+    part._validate_params()
+    pairs = {"Pipeline": ("steps", 2), "ColumnTransformer": ("transformers", 3)}
+    if name in pairs:
+        _check_pairs(getattr(part, pairs[name][0]), name, pairs[name][1])
+    part.__sklearn_tags__()
+
+
+def _check_pairs(pairs: Any, name: str, length: int) -> list[str]:
+    """Names that differ, each with an estimator, and maybe with columns."""
+    good = isinstance(pairs, list) and all(isinstance(pair, tuple | list) and len(pair) == length for pair in pairs)
+    names = [pair[0] for pair in pairs] if good and pairs else []
+    if not names or not all(isinstance(one, str) for one in names) or len(set(names)) < len(names):
+        raise _bad(name, "its parts")
+    for pair in pairs:
+        if not isinstance(pair[1], BaseEstimator) and pair[1] is not None and pair[1] not in ("passthrough", "drop"):
+            raise _bad(name, f"a part of type {type(pair[1]).__name__}")
+    return names
+
+
 def _check_part(part: Any, name: str) -> None:
-    if name in ("Pipeline", "ColumnTransformer"):
+    if name == "Pipeline":
         return  # of parts that are looked at, put together by Python
-    if name == "FunctionTransformer":
-        if part.func is not None or part.inverse_func is not None:
-            raise _bad(name, "it has a function")
+    if name == "FunctionTransformer" and (part.func is not None or part.inverse_func is not None):
+        raise _bad(name, "it has a function")
+    width = getattr(part, "n_features_in_", None)
+    if name == "FunctionTransformer" and width is None:
         return
-    width = part.n_features_in_
-    if not isinstance(width, int) or not 1 <= width <= 1 << 31:
+    if type(width) is not int or not 1 <= width <= 1 << 31:
         raise _bad(name, "its number of columns")
+    names = getattr(part, "feature_names_in_", None)
+    if names is not None:
+        good = isinstance(names, np.ndarray) and names.shape == (width,) and names.dtype == object
+        if not good or not all(isinstance(one, str) for one in names) or len(set(names)) < width:
+            raise _bad(name, "feature_names_in_")
     checks: dict[str, Callable[[Any, int], None]] = {
+        "ColumnTransformer": _check_columns,
         "SimpleImputer": _check_imputer,
         "OneHotEncoder": _check_one_hot,
         "OrdinalEncoder": _check_levels,
@@ -82,7 +152,7 @@ def _check_part(part: Any, name: str) -> None:
 
 
 def _bad(name: str, what: str) -> ModelFileError:
-    return ModelFileError(f"the {name} in its pipeline is not sound ({what})")
+    return ModelFileError(f"the {name} in it is not sound ({what})")
 
 
 def _numbers(step: Any, attribute: str, shape: tuple[int, ...]) -> None:
@@ -93,12 +163,50 @@ def _numbers(step: Any, attribute: str, shape: tuple[int, ...]) -> None:
         raise _bad(type(step).__name__, attribute)
 
 
+def _check_columns(step: Any, width: int) -> None:
+    """Which columns go where: what is looked up by name is there, and within the table."""
+    places, weights = step._transformer_to_input_indices, step.transformer_weights or {}
+    for name in _check_pairs(step.transformers_, "ColumnTransformer", 3):
+        found = places[name]
+        if not isinstance(found, list) or not all(type(j) is int and 0 <= j < width for j in found):
+            raise _bad("ColumnTransformer", f"the columns of {name[:40]!r}")
+    for _, _, columns in step.transformers_:
+        _check_chosen(columns, width)
+    if not isinstance(step.sparse_output_, bool) or not isinstance(step.output_indices_, dict):
+        raise _bad("ColumnTransformer", "sparse_output_ or output_indices_")
+    if not all(isinstance(weight, int | float) and np.isfinite(weight) for weight in weights.values()):
+        raise _bad("ColumnTransformer", "transformer_weights")
+
+
+def _check_chosen(columns: Any, width: int) -> None:
+    """Columns as a user chooses them: a name, a number, truth values, or several."""
+    several = list(columns) if isinstance(columns, list | np.ndarray) else [columns]
+    kinds = {
+        bool if isinstance(one, bool | np.bool_) else int if isinstance(one, int | np.integer) else type(one)
+        for one in several
+    }
+    if isinstance(columns, slice):
+        ends = [end for end in (columns.start, columns.stop, columns.step) if end is not None]
+        good = columns.step != 0 and all(isinstance(end, int | str) for end in ends)
+    else:
+        good = kinds <= {str} or (kinds == {int} and all(-width <= one < width for one in several))
+        good = good or (kinds == {bool} and len(several) == width)
+    if not good:
+        raise _bad("ColumnTransformer", "the choice of its columns")
+
+
 def _check_imputer(step: Any, width: int) -> None:
     filled = step.statistics_
     if not isinstance(filled, np.ndarray) or filled.shape != (width,) or filled.dtype.kind not in "biufOU":
         raise _bad("SimpleImputer", "statistics_")
     if getattr(step, "indicator_", None) is not None:
         raise _bad("SimpleImputer", "indicator_")
+    for attribute in ("_fit_dtype", "_fill_dtype"):
+        kind = getattr(step, attribute, np.dtype(float))
+        if not isinstance(kind, np.dtype) or kind.kind not in "biufOU" or kind.itemsize > 1 << 12:
+            raise _bad("SimpleImputer", attribute)
+        if kind.kind in "biuf" and not all(isinstance(one, bool | int | float | np.number) for one in filled.tolist()):
+            raise _bad("SimpleImputer", "statistics_ that are no numbers")
 
 
 def _check_components(step: Any, width: int) -> None:
