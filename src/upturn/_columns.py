@@ -108,10 +108,9 @@ def as_column(values: NDArray[Any], name: str) -> NDArray[Any]:
     if values.ndim == 2 and values.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 
-        warnings.warn(
+        warn_user(
             f"A column-vector {name} was passed when a 1d array was expected: its one column is used",
             DataConversionWarning,
-            stacklevel=5,
         )
         values = values[:, 0]
     if values.ndim != 1:

@@ -14,10 +14,12 @@ from scipy.special import ndtr
 from upturn._arrays import Floats
 from upturn._columns import warn_user
 from upturn._parameters import INTERVAL, NONE, check, is_number, number, one_of, whole
-from upturn._results import Table
+from upturn._results import Table, number_text
+from upturn._rows import same_rows
 from upturn._target import is_packed, read_target
+from upturn._units import is_rate, unit_scale, unit_text, units_text
 from upturn.metrics import SmallSampleWarning, compare, evaluate
-from upturn.metrics._compare import RankingWarning
+from upturn.metrics._compare import Asked, RankingWarning
 from upturn.metrics._estimate import reach_of
 from upturn.metrics._replicates import Replicates
 
@@ -100,6 +102,8 @@ class Power:
         The rows of control and of every arm.
     note : str
         What to keep in mind.
+    rate, per_person : bool
+        Whether the outcome is yes or no, and the effect one per person: it is then printed per 1,000 people.
     """
 
     what: str
@@ -109,6 +113,8 @@ class Power:
     interval: float
     noise: Noise
     note: str = ""
+    rate: bool = False
+    per_person: bool = True
 
     @property
     def se(self) -> float:
@@ -133,8 +139,19 @@ class Power:
                 ],
                 "effect": [_detectable(self.noise, n, self.power, self.interval) for n in rows],
             },
-            title=f"Power to see {self.what} of {self.effect:.4g}, and the one that is seen with a chance of {self.power:.0%}",
+            title=f"Power to see {self.what} of {self._text(self.effect)}, and the one that is seen with a chance of {self.power:.0%}",
+            formats={"rows": lambda n: f"{n:,}", "power": lambda chance: f"{chance:.1%}"},
+            scales=dict.fromkeys(("se", "effect"), self._scale),
+            heads={name: f"{name} {unit_text(self.rate)}" for name in ("se", "effect") if self.per_person},
         )
+
+    @property
+    def _scale(self) -> int:
+        return unit_scale(self.rate and self.per_person)
+
+    def _text(self, value: float) -> str:
+        """An effect as it is printed."""
+        return units_text(value, self.rate, self.per_person)
 
     def to_frame(self) -> Any:
         """The plan as a frame of one row."""
@@ -144,12 +161,13 @@ class Power:
     def __repr__(self) -> str:
         arms = ", ".join(f"{n:,}" for n in self.rows_per_arm)
         lines = [
-            f"{self.rows:,} rows (control, then arms: {arms}) show {self.what} of {self.effect:.4g} with a chance of {self.power:.1%}: "
-            f"the {self.interval:.0%} interval, of ±{reach_of(self.interval) * self.se:.4g}, then leaves out 0."
+            f"{self.rows:,} rows (control, then arms: {arms}) show {self.what} of {self._text(self.effect)} with a chance of {self.power:.1%}: "
+            f"the {self.interval:.0%} interval, of ±{number_text(self._scale * reach_of(self.interval) * self.se)}, then leaves out 0."
         ]
         return "\n".join([*lines, *([self.note] if self.note else [])])
 
 
+@same_rows
 def power(
     y: Any = None,
     score: Any = None,
@@ -249,28 +267,33 @@ def power(
     if power is not None:
         _check_chance(power, interval)
     if y is None:
-        noise, what, seen, note = (
-            _assumed(effect, score, treatment, baseline, rate, sd, share),
-            "an average effect",
-            None,
-            "",
-        )
+        noise, note = _assumed(effect, score, treatment, baseline, rate, sd, share), ""
+        aim = _Aim("an average effect", rate is not None)
     else:
         if rate is not None or sd is not None:
             raise ValueError("rate and sd are assumptions, and a pilot (y) has its own: give one or the other")
         options = {"interval": interval, "n_bootstrap": n_bootstrap, "random_state": random_state, "n_jobs": n_jobs}
-        noise, what, seen = _pilot(y, score, treatment, sample_weight, metric, baseline, control, options)
-        note = f"The pilot has {what} of {seen:.4g}."
+        noise, aim, seen = _pilot(y, score, treatment, sample_weight, metric, baseline, control, options)
+        note = f"The pilot has {aim.what} of {units_text(seen, aim.rate, aim.per_person)}."
         if effect == "pilot" or (effect is None and rows is None):
             effect = seen
             note += (
                 " It was taken for the truth; effects of pilots are often too large, and fewer rows than needed follow."
             )
-    return _solve(noise, what, effect, rows, power, float(interval), note)
+    return _solve(noise, aim, effect, rows, power, float(interval), note)
+
+
+@dataclass(frozen=True)
+class _Aim:
+    """What is to be seen, and what it is printed in."""
+
+    what: str
+    rate: bool
+    per_person: bool = True
 
 
 def _solve(
-    noise: Noise, what: str, effect: Any, rows: int | None, power: float | None, interval: float, note: str
+    noise: Noise, aim: _Aim, effect: Any, rows: int | None, power: float | None, interval: float, note: str
 ) -> Power:
     """The plan, with what is missing found."""
     if effect is None and rows is None:
@@ -285,7 +308,7 @@ def _solve(
         if power is not None:
             raise ValueError("effect, rows and power are all given: leave out the one to be found")
         found = power_of(float(effect), math.sqrt(noise.unit(float(effect)) / rows), interval)
-        plan = Power(what, float(effect), int(rows), found, interval, noise, note)
+        plan = Power(aim.what, float(effect), int(rows), found, interval, noise, note, aim.rate, aim.per_person)
     else:
         chance = 0.8 if power is None else float(power)
         if rows is None:
@@ -295,11 +318,10 @@ def _solve(
                 raise ValueError(
                     f"effect={size:g} is too small beside the noise: more than {_MOST:.0e} rows would be needed"
                 )
-            plan = Power(what, size, max(2, math.ceil(exact - 1e-9)), chance, interval, noise, note)
+            needed = max(2, math.ceil(exact - 1e-9))
         else:
-            plan = Power(
-                what, _detectable(noise, int(rows), chance, interval), int(rows), chance, interval, noise, note
-            )
+            size, needed = _detectable(noise, int(rows), chance, interval), int(rows)
+        plan = Power(aim.what, size, needed, chance, interval, noise, note, aim.rate, aim.per_person)
     _warn_if_small(plan)
     return plan
 
@@ -369,7 +391,7 @@ def _assumed(effect: Any, score: Any, treatment: Any, baseline: Any, rate: Any, 
 
 def _pilot(
     y: Any, score: Any, treatment: Any, weight: Any, metric: str, baseline: Any, control: Any, options: dict[str, Any]
-) -> tuple[Noise, str, float]:
+) -> tuple[Noise, _Aim, float]:
     """Noise of a pilot, what was measured in it, and how much it was."""
     import warnings
 
@@ -378,13 +400,14 @@ def _pilot(
         raise ValueError(
             f"{target.name_of(int(target.sizes.argmin()))} has one row in the pilot: expected at least 2 of each arm"
         )
-    n, shares = len(target), tuple((target.sizes / len(target)).tolist())
+    n, shares, yes_or_no = len(target), tuple((target.sizes / len(target)).tolist()), is_rate(target)
     if score is None:
         if baseline is not None:
             raise ValueError("baseline is compared with a score, and there is none: pass both")
         values, errors = _mean_effects(target)
         worst = int(errors.argmax())
-        return Noise(shares, constant=float(n * errors[worst] ** 2)), "an average effect", float(values[worst])
+        aim = _Aim("an average effect", yes_or_no)
+        return Noise(shares, constant=float(n * errors[worst] ** 2)), aim, float(values[worst])
     given = {"sample_weight": weight, "control": control, **options}
     treated = None if is_packed(y) else treatment
     with warnings.catch_warnings():
@@ -402,7 +425,8 @@ def _pilot(
         raise ValueError(
             f"the pilot gives {what} no standard error (se={se:g}): do the scores tell rows apart, and differ from each other?"
         )
-    return Noise(shares, constant=float(n * se**2)), what, value
+    aim = _Aim(what, yes_or_no, Asked.read(metric).definition.per_person)
+    return Noise(shares, constant=float(n * se**2)), aim, value
 
 
 def _mean_effects(target: Any) -> tuple[Floats, Floats]:

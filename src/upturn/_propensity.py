@@ -14,6 +14,7 @@ import numpy as np
 
 from upturn._arrays import Arms, Floats
 from upturn._columns import as_floats, to_numpy
+from upturn._rows import by_label
 from upturn._target import Label, Target
 
 
@@ -58,7 +59,7 @@ def read_propensity(propensity: Any, target: Target) -> Floats:
         return shares_of(target.arm, target.weight, k)[None, :]
     if isinstance(propensity, Mapping):
         return read_chances(propensity, target.labels)[None, :]
-    values = _numbers(propensity)
+    values = _numbers(by_label(propensity, target.labels, "propensity"))
     if values.ndim == 0 or values.shape == (k,):
         return read_chances(values, target.labels)[None, :]
     if values.shape == (n,) and k == 1:

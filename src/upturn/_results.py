@@ -96,15 +96,15 @@ def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
     )
 
 
-def number_text(value: float, sign: str = "") -> str:
+def number_text(value: float, sign: str = "", digits: int = 4) -> str:
     """A number with four significant digits and its whole part in full: 7,247,000 and 0.0001234, never 7.247e+06."""
     if np.isnan(value):
         return NOT_AVAILABLE
     size = abs(float(value))
     if size == 0 or not np.isfinite(size) or not 1e-12 <= size < 1e18:
-        return f"{value:{sign}.4g}"
-    rounded = float(f"{value:.3e}")
-    places = max(0, 3 - int(np.floor(np.log10(abs(rounded)))))
+        return f"{value:{sign}.{digits}g}"
+    rounded = float(f"{value:.{digits - 1}e}")
+    places = max(0, digits - 1 - int(np.floor(np.log10(abs(rounded)))))
     text = f"{rounded:{sign},.{places}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 

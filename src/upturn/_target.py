@@ -28,7 +28,7 @@ from upturn._columns import (
     to_numpy,
 )
 from upturn._parameters import LABEL, check
-from upturn._rows import check_order, warn_if_swapped
+from upturn._rows import by_label, check_order, warn_if_swapped
 
 Label = bool | int | float | str
 Outcome = Literal["any", "binary"]
@@ -278,8 +278,16 @@ def scale_weight(weight: Floats | None) -> tuple[Floats | None, float]:
     return weight / unit, unit
 
 
-def read_score(score: Any, n: int, n_arms: int) -> Floats:
-    """Check uplift scores and return them as a matrix with one column per treatment arm."""
+def read_score(score: Any, target: Target) -> Floats:
+    """Check uplift scores and return them as a matrix with one column per treatment arm.
+
+    The columns of a frame are put into the order of the arms by their names; see :func:`upturn._rows.by_label`.
+    """
+    return read_ranking(by_label(score, target.arms, "score", target.control), len(target), target.n_arms)
+
+
+def read_ranking(score: Any, n: int, n_arms: int = 1) -> Floats:
+    """Scores of people of so many arms, which columns are of by their place."""
     raw = to_numpy(score, "score")
     shape = raw.shape
     if not shape or raw.size == 0:
@@ -294,7 +302,7 @@ def read_score(score: Any, n: int, n_arms: int) -> Floats:
     if matrix.shape[1] != n_arms:
         raise ValueError(
             f"score has {matrix.shape[1]} column(s) and treatment has {n_arms} arm(s) besides control: expected one column "
-            "per arm, in the sorted order of the labels; to judge one arm, keep only its rows and control's"
+            "per arm, in the sorted order of the labels, or of a frame under their names; to judge one arm, keep only its rows and control's"
         )
     return matrix
 

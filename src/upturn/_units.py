@@ -5,6 +5,7 @@ Floats and frames stay in plain units of the outcome per person.
 
 from __future__ import annotations
 
+from upturn._results import number_text
 from upturn._target import Target
 
 
@@ -21,3 +22,10 @@ def unit_scale(rate: bool) -> int:
 def unit_text(rate: bool) -> str:
     """What it is then in."""
     return "per 1,000 people" if rate else "per person"
+
+
+def units_text(value: float, rate: bool, per_person: bool = True, sign: str = "") -> str:
+    """A number in words: what it is printed as, and its unit where it is one of outcomes per person."""
+    if not per_person:
+        return number_text(value, sign)
+    return f"{number_text(unit_scale(rate) * value, sign)} {unit_text(rate)}"

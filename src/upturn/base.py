@@ -35,8 +35,10 @@ from upturn._html import paragraphs, preformatted
 from upturn._parameters import NONE, Rule, check, check_parameters, one_of
 from upturn._results import frame_like, library_of, plural
 from upturn._rows import take_named
+from upturn._sparse import is_sparse
 from upturn._table import Schema, conform_table, read_table
 from upturn._target import Label, Outcome, Target, decode, in_units, read_measured, read_target
+from upturn._units import is_rate
 from upturn.metrics._areas import mean_area
 
 Opinion = Literal["score", "vote"]  # what members of an ensemble are asked for
@@ -88,6 +90,7 @@ class Gated(BaseEstimator):  # type: ignore[misc]
     arms_: list[Label]
     n_features_in_: int
     _schema: Schema
+    _rate = False  # whether the outcome it was fitted to is yes or no, so that its mean is a rate
     _library: str | None = None  # of the frame it was fitted to, which tables come in
 
     def fit(self, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> Self:
@@ -114,6 +117,8 @@ class Gated(BaseEstimator):  # type: ignore[misc]
         with all_or_nothing(self):
             check_parameters(self)
             X, columns, taken = take_named(X, y=y, treatment=treatment, sample_weight=sample_weight)
+            if is_sparse(X) and not self._takes_sparse() and (advice := self._sparse_advice()):
+                raise TypeError(advice)
             matrix, schema = read_table(X, float32=self._float32, sparse=self._takes_sparse())
             schema = replace(schema, taken=taken) if taken else schema
             target = read_target(**columns, control=self.control, outcome=self._outcome)
@@ -123,7 +128,7 @@ class Gated(BaseEstimator):  # type: ignore[misc]
     def _learn(self, data: Experiment, library: str | None) -> None:
         """What ``fit`` does with an experiment, once it is read."""
         target = data.target if self._any_size else in_units(data.target)
-        data, self._library = replace(data, target=target), library
+        data, self._library, self._rate = replace(data, target=target), library, is_rate(target)
         if target.n_arms > 1 and not self._multi_arm:
             raise ValueError(
                 f"{type(self).__name__} compares one treatment with control, and treatment holds {target.n_arms} arms "
@@ -145,6 +150,10 @@ class Gated(BaseEstimator):  # type: ignore[misc]
     def _takes_sparse(self) -> bool:
         """Whether it takes sparse matrices as they are."""
         return False
+
+    def _sparse_advice(self) -> str:
+        """What to change for it to take sparse matrices, where that is more than the gate can know."""
+        return ""
 
     def _tell(self, data: Experiment) -> None:
         """Warn of what a user should know about the model just fitted; models inside others stay silent."""
@@ -181,6 +190,7 @@ class Gated(BaseEstimator):  # type: ignore[misc]
             "control": self.control_,
             "arms": self.arms_,
             "schema": self._schema.to_json(),
+            "rate": self._rate,
             "fitted": self._get_state(),
         }
 
@@ -194,6 +204,9 @@ class Gated(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{type(self).__name__} has one arm besides control, and the file names {len(arms)}")
         if not all(isinstance(label, bool | int | float | str) and label == label for label in (control, *arms)):
             raise ValueError("an arm label is of a kind that cannot be one")
+        if not isinstance(dump["rate"], bool):
+            raise ValueError("whether the outcome is a rate is neither true nor false")
+        self._rate = dump["rate"]
         self._remember(control, arms, Schema.from_json(dump["schema"]))
         self._set_state(dump["fitted"])
 

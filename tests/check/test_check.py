@@ -432,6 +432,18 @@ def test_few_clusters_get_a_warning():
     assert report["classifier"].status == "skipped"
 
 
+def test_an_arm_of_a_few_clusters_gets_a_warning_however_many_there_are_in_all():
+    rng = np.random.default_rng(0)
+    groups = np.arange(1200) % 60
+    X, y, t = rng.normal(size=(1200, 2)), rng.integers(0, 2, 1200), np.where(groups < 3, "drug", "placebo")
+    report = check(X, y, t, groups=groups)
+    assert not report.ok
+    assert "clusters" in report.warnings
+    assert "'drug' has 3" in report["clusters"].seen
+    fine = check(X, y, np.where(groups < 30, "drug", "placebo"), groups=groups)
+    assert fine["clusters"].status == "ok"
+
+
 def test_clusters_in_several_arms_are_compared_by_rows():
     X, y, t, groups = shops(7, whole=False)
     report = check(X, y, t, groups=groups)

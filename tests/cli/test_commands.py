@@ -218,7 +218,7 @@ def test_show_and_export(run, shop):
     assert shown.startswith("UpliftForest: mail against control, written by upturn")
     assert "parameters: control='control', max_depth=3, n_estimators=10, random_state=0" in shown
     assert "region: 3 levels (north, south, west)" in shown
-    assert "\ntree 0\nall: effect" in shown
+    assert "\ntree 0\neffects and outcomes per 1,000 people\nall: effect" in shown
     about = run("show", "model.upturn", "--json").json
     assert about["arms"] == ["mail"]
     assert about["columns"][0] == {"name": "age", "kind": "number"}

@@ -2,8 +2,12 @@
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
 import warnings
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -156,13 +160,59 @@ def test_types_to_trust_are_named_all_at_once(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pipeline.fit(NUMBERS, TARGET["y"], uplifttree__treatment=TARGET["treatment"])
-    up.save(pipeline, tmp_path / "pipeline")
+    with pytest.warns(UserWarning, match=r"pipeline holds types of other libraries.*load\(path, trusted=\[") as said:
+        up.save(pipeline, tmp_path / "pipeline")
+    assert len(said) == 1
     with pytest.raises(up.ModelFileError, match=r"SelectKBest.*f_classif.*PolynomialFeatures.*trusted=\[") as caught:
         up.load(tmp_path / "pipeline")
     named = json.loads(str(caught.value).partition("trusted=")[2].rpartition(")")[0].replace("'", '"'))
+    assert str(said[0].message).endswith(f"trusted={named!r})")
     assert "sklearn.preprocessing._data.StandardScaler" not in named
     again = up.load(tmp_path / "pipeline", trusted=named)
     np.testing.assert_array_equal(again.predict(NUMBERS), pipeline.predict(NUMBERS))
+
+
+OWN = """
+import sys, warnings
+import numpy as np, upturn as up
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from upturn.meta import TLearner
+from upturn.trees import UpliftTree
+
+class Own(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        return self
+    def transform(self, X):
+        return X
+    def __sklearn_is_fitted__(self):
+        return True
+
+class Base(LogisticRegression):
+    pass
+
+X, y, t = np.arange(400.0).reshape(200, 2) % 7, np.arange(200) % 3 > 0, np.arange(200) % 2
+for model in (make_pipeline(Own(), UpliftTree(random_state=0)), TLearner(Base())):
+    model.fit(X, up.pack(y, t))
+    try:
+        up.save(model, sys.argv[1])
+    except TypeError as error:
+        print(error)
+"""
+
+
+def test_classes_of_the_running_script_are_not_saved(tmp_path):
+    """No other program could load them; a module of its own is another matter."""
+    script = tmp_path / "script.py"
+    script.write_text(OWN)
+    path = {**os.environ, "PYTHONPATH": str(Path(up.__file__).parent.parent)}
+    command = [sys.executable, str(script), str(tmp_path / "model")]
+    said = subprocess.run(command, env=path, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(said) == 2
+    assert "this Pipeline holds __main__.Own, which only the running script or notebook knows" in said[0]
+    assert "this TLearner holds __main__.Base" in said[1]
+    assert not (tmp_path / "model").exists()
 
 
 def _spoil(attribute, value):

@@ -8,14 +8,16 @@ import pytest
 
 import upturn as up
 from upturn.meta import ClassTransformation
-from upturn.metrics import auuc, evaluate, expected_response, lift_area
+from upturn.metrics import auuc, calibration_table, effect_scores, evaluate, expected_response, lift_area, policy_value
 from upturn.model_selection import (
     RepeatedUpliftSplit,
     UpliftGroupKFold,
     UpliftKFold,
     compare_models,
+    uplift_scorer,
     uplift_train_test_split,
 )
+from upturn.plot import uplift_curves
 from upturn.policy import gain_curve, iptw_weights, target
 from upturn.trees import UpliftTree
 
@@ -98,7 +100,7 @@ def test_the_same_labels_in_another_order_are_refused():
     score = pd.Series(np.arange(N), index=order)
     with pytest.raises(ValueError, match=r"y and score hold the same index"):
         auuc(TABLE.visit, score, TABLE.segment)
-    with pytest.raises(ValueError, match=r"model 'a': y and score hold the same index"):
+    with pytest.raises(ValueError, match=r"y and scores\['a'\] hold the same index.*scores\['a'\].loc\[y.index\]"):
         evaluate(TABLE.visit, {"a": score}, TABLE.segment)
     with pytest.raises(ValueError, match=r"X and y hold the same index"):
         up.check(shuffled, TABLE.visit, TABLE.segment)
@@ -113,6 +115,114 @@ def test_the_same_labels_in_another_order_are_refused():
     )
     by_place = UpliftTree(random_state=0).fit(shuffled, TABLE.visit.to_numpy()[order], TABLE.segment.to_numpy()[order])
     np.testing.assert_array_equal(fitted.predict(FEATURES), by_place.predict(FEATURES))
+
+
+ORDER = np.random.default_rng(1).permutation(N)
+SCORE = TABLE.age.rename("score")
+RESPONSE = pd.DataFrame({"no mail": TABLE.income / 10, "mail": TABLE.income / 5})
+BY_ROW = {  # options with a value for every row, in the order of the rows
+    "groups": TABLE.house,
+    "response": RESPONSE,
+    "propensity": pd.Series(np.full(N, 0.5)),
+    "sample_weight": TABLE.weight,
+}
+MEASURES = {
+    "auuc": (lambda **o: auuc(TABLE.visit, SCORE, TABLE.segment, interval=0.9, n_bootstrap=4, **o), BY_ROW),
+    "uplift_at": (lambda **o: up.metrics.uplift_at(TABLE.visit, SCORE, TABLE.segment, **o), BY_ROW),
+    "qini": (lambda **o: up.metrics.qini(TABLE.visit, SCORE, TABLE.segment, **o), BY_ROW),
+    "uplift_curve": (lambda **o: up.metrics.uplift_curve(TABLE.visit, SCORE, TABLE.segment, **o), ["groups"]),
+    "toc_curve": (lambda **o: up.metrics.toc_curve(TABLE.visit, SCORE, TABLE.segment, **o), BY_ROW),
+    "calibration_table": (lambda **o: calibration_table(TABLE.visit, SCORE, TABLE.segment, **o), ["groups"]),
+    "effect_scores": (lambda **o: effect_scores(TABLE.visit, TABLE.segment, **o), ["response", "propensity"]),
+    "policy_value": (lambda **o: policy_value(TABLE.visit, TABLE.segment, TABLE.segment, **o), BY_ROW),
+    "evaluate": (lambda **o: evaluate(TABLE.visit, {"a": SCORE}, TABLE.segment, n_bootstrap=4, **o), BY_ROW),
+    "target": (lambda **o: target(SCORE, y=TABLE.visit, treatment=TABLE.segment, n_bootstrap=4, **o), BY_ROW),
+    "gain_curve": (lambda **o: gain_curve(TABLE.visit, SCORE, TABLE.segment, n_bootstrap=4, **o), BY_ROW),
+    "check": (lambda **o: up.check(FEATURES, TABLE.visit, TABLE.segment, **o), ["groups", "sample_weight"]),
+    "subgroups": (lambda **o: up.subgroups(TABLE.age > 0, None, TABLE.visit, TABLE.segment, **o), ["groups"]),
+    "power": (lambda **o: up.power(TABLE.visit, SCORE, TABLE.segment, effect=0.1, **o), ["sample_weight"]),
+    "split": (lambda **o: list(UpliftGroupKFold(2).split(FEATURES, TABLE.visit, TABLE.segment, **o)), ["groups"]),
+    "plot": (lambda **o: uplift_curves(TABLE.visit, {"a": SCORE}, TABLE.segment, interval=None, **o), ["groups"]),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "option"), [(name, option) for name, (_, some) in MEASURES.items() for option in some]
+)
+def test_whatever_has_a_value_for_every_row_is_in_one_order(name, option):
+    measure, _ = MEASURES[name]
+    measure(**{option: BY_ROW[option]})
+    with pytest.raises(
+        ValueError, match=rf"and {option} hold the same index.*{option}.loc\[\w+.index\].*{option}.to_numpy"
+    ):
+        measure(**{option: BY_ROW[option].iloc[ORDER]})
+
+
+def test_groups_of_people_in_another_order_are_refused():
+    rest = None, TABLE.visit, TABLE.segment
+    with pytest.raises(ValueError, match=r"by and y hold the same index"):
+        up.subgroups((TABLE.age > 0).iloc[ORDER], *rest)
+    with pytest.raises(ValueError, match=r"by\['old'\] and y hold the same index"):
+        up.subgroups({"old": (TABLE.age > 0).iloc[ORDER]}, *rest)
+    plan = target(SCORE, fraction=0.1)
+    with pytest.raises(ValueError, match=r"score and ids hold the same index.*ids.loc\[score.index\]"):
+        plan.to_frame(ids=TABLE.house.iloc[ORDER])
+
+
+def test_columns_of_scores_go_to_the_arms_they_are_named_for():
+    rng = np.random.default_rng(3)
+    index = pd.Index([f"c{i}" for i in range(N)], name="customer")
+    arms = pd.Series(rng.choice(["no", "mail", "call"], N), index=index)
+    y = pd.Series(rng.integers(0, 2, N), index=index)
+    frame = pd.DataFrame(rng.normal(size=(N, 2)), columns=["call", "mail"], index=index)
+    swapped, array = frame[["mail", "call"]], frame.to_numpy()
+    assert not np.isclose(auuc(y, array, arms), auuc(y, array[:, ::-1], arms))
+    for one in (frame, swapped, pl.from_pandas(swapped), pa.Table.from_pandas(swapped, preserve_index=False)):
+        assert auuc(y, one, arms) == auuc(y, array, arms)
+        found = evaluate(y, {"a": one}, arms, metrics=["qini"], interval=None)
+        assert found["a"]["qini"] == up.metrics.qini(y, array, arms)
+    for unnamed in (pd.DataFrame(array, index=index), pl.DataFrame(array), frame.set_axis(["a", "b"], axis=1)):
+        assert auuc(y, unnamed, arms) == auuc(y, array, arms)  # by their place
+    for names in (["call", "post"], ["no", "mail"]):
+        with pytest.raises(ValueError, match=r"score has the columns .* and \['call', 'mail'\] are expected"):
+            auuc(y, frame.set_axis(names, axis=1), arms)
+        with pytest.raises(ValueError, match=r"score has the columns"):
+            target(frame.set_axis(names, axis=1), y=y, treatment=arms)
+    response = pd.DataFrame(rng.normal(size=(N, 3)), columns=["no", "call", "mail"], index=index)
+    adjusted = auuc(y, frame, arms, response=response)
+    assert auuc(y, frame, arms, response=response[["mail", "no", "call"]]) == adjusted
+    assert auuc(y, frame, arms, response=response.to_numpy()) == adjusted
+    chances = pd.DataFrame(rng.dirichlet([5, 5, 5], N), columns=["no", "call", "mail"], index=index)
+    assert auuc(y, frame, arms, propensity=chances[["call", "mail", "no"]]) == auuc(
+        y, frame, arms, propensity=chances.to_numpy()
+    )
+
+
+def test_a_plan_takes_names_and_index_from_the_frame_of_scores():
+    rng = np.random.default_rng(3)
+    index = pd.Index([f"c{i}" for i in range(50)], name="customer")
+    frame = pd.DataFrame(rng.normal(size=(50, 2)), columns=["mail", "call"], index=index)
+    plan = target(frame, fraction=0.2)
+    assert set(plan.recommended.tolist()) == {"control", "mail", "call"}
+    listed = plan.to_frame()
+    assert listed["id"].tolist() == index[plan.order].tolist()
+    assert listed["score"].tolist() == [frame.loc[row.id, row.arm] for row in listed.itertuples()]
+    np.testing.assert_array_equal(plan.apply(frame[["call", "mail"]]), plan.apply(frame))
+    costs = pd.DataFrame({"call": np.full(50, 2.0), "mail": np.full(50, 1.0)}, index=index)
+    dear = target(frame, budget=10, cost=costs)
+    for same in ({"mail": 1, "call": 2}, pd.Series({"call": 2.0, "mail": 1.0}), [1, 2]):
+        np.testing.assert_array_equal(target(frame, budget=10, cost=same).recommended, dear.recommended)
+    ordered = target(frame, fraction=0.2, arms=["call", "mail"])
+    np.testing.assert_array_equal(ordered.recommended, plan.recommended)
+    named = target(frame[["mail"]], fraction=0.2)
+    assert set(named.recommended.tolist()) == {"control", "mail"}
+    for plain in (
+        frame["mail"],
+        frame[["mail"]].set_axis(["uplift"], axis=1),
+        pl.DataFrame({"1": frame["mail"].to_numpy()}),
+    ):
+        assert set(target(plain, fraction=0.2).recommended.tolist()) == {0, 1}
+    assert target(pl.from_pandas(frame), fraction=0.2).to_frame()["id"].to_list() == plan.order.tolist()
 
 
 def test_other_labels_are_paired_by_place():
@@ -190,7 +300,7 @@ def test_plans_and_single_groups_refuse_another_order():
         target(score, fraction=0.1, value=TABLE.weight)
     with pytest.raises(ValueError, match=r"score and cost hold the same index"):
         target(score.to_numpy(), fraction=0.1, cost=TABLE.weight).apply(score, TABLE.weight)
-    with pytest.raises(ValueError, match=r"score and y hold the same index"):
+    with pytest.raises(ValueError, match=r"y and score hold the same index"):
         gain_curve(TABLE.visit, score, TABLE.segment)
     with pytest.raises(ValueError, match=r"y and score hold the same index"):
         lift_area(TABLE.visit, score)
@@ -203,3 +313,19 @@ def test_plans_and_single_groups_refuse_another_order():
     with pytest.raises(ValueError, match=r"X and array 1 hold the same index"):
         uplift_train_test_split(FEATURES, TABLE.visit, TABLE.segment, TABLE.weight.iloc[order])
     target(score.loc[TABLE.index], fraction=0.1, y=TABLE.visit, treatment=TABLE.segment)
+
+
+def test_a_scorer_takes_names():
+    model = UpliftTree(max_depth=2, random_state=0).fit(TABLE, "visit", "segment", "weight")
+    for metric in ("auuc", "policy_value"):
+        scorer = uplift_scorer(metric)
+        expected = scorer(model, FEATURES, TABLE.visit, TABLE.segment, TABLE.weight)
+        assert scorer(model, TABLE, "visit", "segment", "weight") == expected
+    with pytest.raises(ValueError, match="did you mean 'visit'"):
+        uplift_scorer("auuc")(model, TABLE, "visti", "segment")
+
+
+@pytest.mark.parametrize("name", ["treatment", "T", "group", "exposure", "w", "trt"])
+def test_a_column_called_a_treatment_as_the_outcome_gets_a_warning(name):
+    with pytest.warns(UserWarning, match=rf"y is a column called '{name}': the order here is fit\(X, y, treatment\)"):
+        UpliftTree(max_depth=1).fit(FEATURES, (TABLE.segment == "mail").astype(int).rename(name), TABLE.visit)

@@ -12,7 +12,16 @@ from sklearn.preprocessing import OneHotEncoder
 
 import upturn as up
 from upturn._sparse import SparseMatrix, column_moments, read_sparse
-from upturn.meta import ClassTransformation, DRLearner, RLearner, SLearner, TLearner, TreatedOnly, XLearner
+from upturn.meta import (
+    ClassTransformation,
+    DRLearner,
+    OneVsControl,
+    RLearner,
+    SLearner,
+    TLearner,
+    TreatedOnly,
+    XLearner,
+)
 from upturn.model_selection import UpliftKFold, compare_models, uplift_train_test_split
 from upturn.svm import DifferentialSVM, StandardSVM, SubgroupSVM, TwoCostSVM, UpliftSVM, UpliftSVMCV, _solve
 from upturn.trees import UpliftTree
@@ -111,6 +120,32 @@ def test_a_wide_table_of_text_takes_little_memory():
     assert model.score(X, y, arm) > 0.03
 
 
+@pytest.mark.parametrize("base", [lambda: UpliftSVM(C=0.3, p=1.5), lambda: ClassTransformation(LogisticRegression())])
+def test_several_arms_against_control(base, tmp_path):
+    arms = np.array(["no", "mail", "call"])[np.random.default_rng(4).integers(0, 3, N)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found, expected = (OneVsControl(base()).fit(X, Y, arms) for X in (sparse.csr_array(DENSE), DENSE))
+    apart = np.ptp(expected.predict(DENSE), axis=0).max()
+    for X in (sparse.csr_array(DENSE), DENSE):
+        mine, theirs = found.predict(X), expected.predict(DENSE)
+        np.testing.assert_allclose(mine - mine.mean(axis=0), theirs - theirs.mean(axis=0), atol=0.02 * apart)
+    found.save(tmp_path / "model")
+    again = up.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.recommend(sparse.csr_array(DENSE)), found.recommend(sparse.csr_array(DENSE)))
+    with pytest.raises(TypeError, match="X is a sparse matrix"):
+        OneVsControl(UpliftTree()).fit(sparse.csr_array(DENSE), Y, arms)
+
+
+@pytest.mark.parametrize("learner", [XLearner, DRLearner])
+def test_the_model_of_effects_is_named_where_it_takes_no_sparse_matrix(learner):
+    name = learner.__name__
+    with pytest.raises(TypeError, match=rf"as in {name}\(LogisticRegression\(\), effect_estimator=Ridge\(\)\)"):
+        learner(LogisticRegression()).fit(sparse.csr_array(DENSE), Y, ARM)
+    with pytest.raises(TypeError, match="which only linear machines and meta-learners"):
+        learner().fit(sparse.csr_array(DENSE), Y, ARM)
+
+
 @pytest.mark.parametrize("name", LEARNERS)
 def test_learners(name, tmp_path):
     found, expected = both(LEARNERS[name])
@@ -141,7 +176,7 @@ def test_tools_take_them():
 
 @pytest.mark.parametrize(
     "model",
-    [UpliftTree(), TLearner(), TLearner(GaussianNB()), UpliftSVM(kernel="rbf"), XLearner(LogisticRegression())],
+    [UpliftTree(), TLearner(), TLearner(GaussianNB()), UpliftSVM(kernel="rbf")],
     ids=repr,
 )
 def test_others_say_who_takes_them(model):

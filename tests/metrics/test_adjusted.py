@@ -1,5 +1,6 @@
 """Covariate adjustment: the expectation stays, the error falls, and how much is said."""
 
+import re
 from itertools import combinations
 
 import numpy as np
@@ -136,12 +137,34 @@ def test_evaluate_and_compare():
         assert float(mine) == pytest.approx(float(one))
         assert mine.se == pytest.approx(one.se)
         assert mine.reduction == pytest.approx(one.reduction)
-    assert "adjusted by response; standard errors than without: auuc" in repr(table)
+    assert re.search(
+        r"adjusted by response, which makes the standard error of auuc \d+% smaller, of qini .* than without",
+        repr(table),
+    )
     assert "adjusted" not in repr(evaluate(y, scores, t))
     plain, adjusted = compare(y, scores, t), compare(y, scores, t, response=mu)
     assert adjusted["se"][0] < 0.5 * plain["se"][0]
     assert "smaller" in repr(adjusted)
     assert evaluate(y, scores, t, response=mu, interval=None)["good"]["auuc"] == auuc(y, score, t, response=mu)
+
+
+def test_what_a_response_adds_to_known_chances():
+    """With both, the error is compared with that of the chances alone; chances alone are no adjustment by a response."""
+    y, score, t, mu = trial(5)
+    chances = np.full(len(y), 0.5)
+    alone = auuc(y, score, t, propensity=chances, interval=0.95)
+    both = auuc(y, score, t, propensity=chances, response=mu, interval=0.95)
+    assert alone.reduction is None
+    assert both.reduction == pytest.approx(1 - both.se / alone.se)
+    assert both.reduction > 0.3
+    table = evaluate(y, {"good": score}, t, metrics=["auuc"], propensity=chances, response=mu)
+    assert table["good"]["auuc"].reduction == pytest.approx(both.reduction)
+    assert f"auuc {both.reduction:.0%} smaller than without" in repr(table)
+    assert "adjusted" not in repr(evaluate(y, {"good": score}, t, metrics=["auuc"], propensity=chances))
+    plan = {"fraction": 0.3, "y": y, "treatment": t, "propensity": chances}
+    plain, adjusted = target(score, **plan), target(score, **plan, response=mu)
+    assert plain.gain.reduction is None
+    assert adjusted.gain.reduction == pytest.approx(1 - adjusted.gain.se / plain.gain.se)
 
 
 def test_what_cannot_be_adjusted():

@@ -90,13 +90,13 @@ def test_k_of_the_top():
     one = {"oracle": scores["oracle"]}
     table = evaluate(y, one, treatment, k=0.1, interval=None)
     assert table["oracle"]["uplift_at"] == uplift_at(y, scores["oracle"], treatment, k=0.1)
-    assert "uplift_at k=0.1" in repr(table)
-    assert "uplift_at k=0.3" in repr(evaluate(y, one, treatment, interval=None))
+    assert "uplift_at top 10%" in repr(table)
+    assert "uplift_at top 30%" in repr(evaluate(y, one, treatment, interval=None))
     both = evaluate(y, one, treatment, k=0.2, metrics=["uplift_at", ("uplift_at", {"k": 0.5})], interval=None)
     assert list(both["oracle"]) == ["uplift_at", "uplift_at 0.5"]
     assert both["oracle"]["uplift_at 0.5"] == uplift_at(y, scores["oracle"], treatment, k=0.5)
-    assert "uplift_at k=0.2" in repr(both)
-    assert "uplift_at k=0.5" in repr(both)
+    assert "uplift_at top 20%" in repr(both)
+    assert "uplift_at top 50%" in repr(both)
 
 
 def test_rates_are_printed_per_thousand_and_money_per_person():

@@ -240,6 +240,10 @@ def test_compare_models():
     assert curve.y[0] == 0
     assert repr(found).startswith("auuc, per 1,000 people, over 6 splits, against 'flat'")
     assert len(found.to_frame()) == 3
+    known = [p for p in table["p_corrected"] if not np.isnan(p)]
+    assert "p_holm" in repr(found)
+    assert table["p_holm"][row] == pytest.approx(min(1.0, len(known) * min(known)))  # the smallest, times their number
+    assert np.isnan(table["p_holm"][list(table["model"]).index("flat")])
 
 
 def test_marks_of_one_and_two_sigma():

@@ -8,6 +8,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from upturn import metrics, plot
+from upturn._results import number_text
 from upturn.features import UMODLSelector
 from upturn.trees import UpliftForest, UpliftTree
 
@@ -108,8 +109,11 @@ def test_many_models_are_told_apart_and_bands_are_chosen():
     assert len(chosen.collections) == 2
     with pytest.raises(ValueError, match="bands names 'forest'"):
         plot.uplift_curves(y, scores, treatment, bands="forest")
-    with pytest.raises(ValueError, match="choose some of them"):
-        plot.uplift_curves(y, {str(j): score for j in range(50)}, treatment, interval=None)
+    for count in (17, 40):
+        with pytest.raises(
+            ValueError, match=rf"there are {count} curves to draw, and more than 16 .* choose some of them"
+        ):
+            plot.uplift_curves(y, {str(j): score for j in range(count)}, treatment, interval=None)
 
 
 def test_importances_by_name():
@@ -196,8 +200,8 @@ def test_a_tree_has_a_box_for_every_node():
     assert len(boxes) == len(model.nodes_.feature)
     assert len(ax.texts) - len(boxes) == len(ax.lines) == len(boxes) - 1  # a branch to each but the root
     root = model.export_json()["root"]
-    assert boxes[0].splitlines()[0] == f"effect {root['effect'][0]:+.3g}"
-    assert f"mail: {root['response'][1]:.3g} (n={root['weight'][1]:,.0f})" in boxes[0]
+    assert boxes[0].splitlines()[0] == f"effect {number_text(1000 * root['effect'][0], '+', 3)}"
+    assert f"mail: {number_text(1000 * root['response'][1], '', 3)} (n={root['weight'][1]:,.0f})" in boxes[0]
     assert all("control: " in box and "(n=" in box for box in boxes)
     assert sum(box.endswith("?") for box in boxes) == np.sum(~model.nodes_.is_leaf)
 
@@ -237,7 +241,7 @@ def test_a_tree_of_several_arms_names_the_best():
     model = grown(arms=("control", "call", "mail"))
     for text, node in zip(boxes_of(plot.tree(model, max_depth=1)), walk(model.export_json()["root"], 1), strict=True):
         best = ("call", "mail")[int(np.argmax(node["effect"]))]
-        assert text.get_text().startswith(f"effect of {best} {max(node['effect']):+.3g}\n")
+        assert text.get_text().startswith(f"effect of {best} {number_text(1000 * max(node['effect']), '+', 3)}\n")
 
 
 def walk(node, depth):
@@ -266,7 +270,7 @@ def test_a_tree_of_a_forest():
     forest = UpliftForest(n_estimators=4, random_state=0).fit(X, rng.integers(0, 2, 800), arm)
     first, last = (boxes_of(plot.tree(forest, k, max_depth=0))[0].get_text() for k in (0, 3))
     assert first != last
-    assert f"{forest.export_json(3)['root']['effect'][0]:+.3g}" in last
+    assert number_text(1000 * forest.export_json(3)["root"]["effect"][0], "+", 3) in last
     with pytest.raises(ValueError, match="say which"):
         plot.tree(forest)
     with pytest.raises(ValueError, match="expected a number from 0 to 3"):
@@ -293,10 +297,10 @@ def test_parts_of_a_feature():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["control", "a", "b"]
     for a, bars in enumerate(ax.containers):
         line, _, (ends,) = bars
-        np.testing.assert_allclose(line.get_ydata(), part.responses(np.array([0.0, 1.0]))[:, a])
+        np.testing.assert_allclose(line.get_ydata(), 1000 * part.responses(np.array([0.0, 1.0]))[:, a])
         low, high = np.array(ends.get_segments())[:, :, 1].T
         p, n = part.responses(np.array([0.0, 1.0]))[:, a], part.counts[:, a].sum(axis=1)
-        np.testing.assert_allclose(high - low, 2 * 1.959964 * np.sqrt(p * (1 - p) / n), rtol=1e-6)
+        np.testing.assert_allclose((high - low) / 1000, 2 * 1.959964 * np.sqrt(p * (1 - p) / n), rtol=1e-6)
     widths = [patch.get_path().get_extents(patch.get_patch_transform()).width for patch in ax.patches]
     assert np.isclose(widths, 1).sum() == np.sum(~part.separate)
     assert not any(bars.has_yerr for bars in plot.parts(model, 0, interval=None).containers)

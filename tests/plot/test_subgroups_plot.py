@@ -22,15 +22,15 @@ def test_squares_and_intervals(trial, scale):
     table = up.subgroups(group, None, y, t, scale=scale)
     ax = up.plot.subgroups(table)
     drawn = [float(points.get_offsets()[0, 0]) for points in ax.collections]
-    unit = 1000 if scale == "difference" else 1  # rates
-    expected = 1 / table["effect"] if scale == "nnt" else unit * table["effect"]
-    assert (", per 1,000 people" in ax.get_xlabel()) == (scale == "difference")
+    unit = 1000 if scale in ("difference", "nnt") else 1  # rates
+    expected = 1000 / table["effect"] if scale == "nnt" else unit * table["effect"]
+    assert ("per 1,000 people" in ax.get_xlabel()) == (scale in ("difference", "nnt"))
     assert drawn == pytest.approx(expected)
     thick = [line.get_xdata() for line in ax.lines if line.get_linewidth() == 2]
     ends = (
         unit * np.sort([table["low"], table["high"]], axis=0)
         if scale != "nnt"
-        else np.sort([1 / table["low"], 1 / table["high"]], axis=0)
+        else np.sort([1000 / table["low"], 1000 / table["high"]], axis=0)
     )
     assert np.array(thick) == pytest.approx(ends.T)
     assert [label.get_text() for label in ax.get_yticklabels()][-1] == "all rows  (600)"

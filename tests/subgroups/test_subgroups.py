@@ -109,10 +109,19 @@ def test_number_needed_to_treat():
     assert (needed["low"][1], needed["high"][1]) == pytest.approx((low[1], high[1]))
     assert (needed["low"][2], needed["high"][2]) == pytest.approx((high[2], low[2]))  # through infinity
     words = needed["in words"].tolist()
-    assert words[0] == f"one helped in {low[0]:.3g} to {high[0]:.3g}"
-    assert words[1] == f"one harmed in {-high[1]:.3g} to {-low[1]:.3g}"
-    assert words[2] == f"one helped in {low[2]:.3g} or more, to nobody, to one harmed in {-high[2]:.3g} or more"
+    assert words[0] == f"benefit {low[0]:.3g} to {high[0]:.3g}"
+    assert words[1] == f"harm {-high[1]:.3g} to {-low[1]:.3g}"
+    assert words[2] == f"benefit {low[2]:.3g} to infinity to harm {-high[2]:.3g}"
     assert (needed["p_value"] == difference["p_value"]).all()
+    printed = repr(needed)
+    assert words[2] in printed
+    assert "se of the difference" in printed
+    assert "95% interval" in printed.splitlines()[1]
+    assert needed["all in words"].tolist()[2].startswith("benefit ")
+    head = printed.splitlines()[1].split()
+    assert not {"low", "high", "low_all", "high_all"} & set(head)  # ends that an interval through infinity has not
+    ratio = repr(up.subgroups(group, None, y, t, scale="ratio"))
+    assert "se of the logarithm" in ratio
 
 
 def test_weights():

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm
 
 import upturn
+from upturn._results import number_text
 from upturn.persist import ModelFileError
 from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
 from upturn.trees._bins import Bins
@@ -216,9 +217,11 @@ def test_export(experiment):
     assert root["weight"] == [(treatment == "control").sum(), (treatment == "mail").sum()]
     np.testing.assert_allclose(root["response"], [y[treatment == "control"].mean(), y[treatment == "mail"].mean()])
     text = tree.export_text()
-    assert text.startswith("all: effect")
+    assert text.startswith("effects and outcomes per 1,000 people\nall: effect")
+    number = (y[treatment == "mail"].mean() - y[treatment == "control"].mean()) * 1000
+    assert text.splitlines()[1].startswith(f"all: effect {number_text(number, '+')} [control: ")
     assert "city in {" in text
-    assert text.count("\n") + 1 == len(tree.nodes_.feature)
+    assert text.count("\n") == len(tree.nodes_.feature)
     # every row satisfies the conditions on its way
     leaf = tree.apply(X)
     for row in range(0, 300, 7):
@@ -390,8 +393,8 @@ def test_words_of_a_tree_say_missing_only_where_something_was():
     y = rng.random(4000) < 0.4 + 0.3 * t * np.where(X[:, 0] < 5, 1, -1)
     whole = UpliftTree(max_depth=1, random_state=0).fit(X, y, t)
     lines = whole.export_text(digits=2).splitlines()
-    assert lines[1].startswith("|   x0 <= 4.5: ")
-    assert lines[2].startswith("|   x0 > 4.5: ")
+    assert lines[2].startswith("|   x0 <= 4.5: ")
+    assert lines[3].startswith("|   x0 > 4.5: ")
     assert not whole.export_json()["root"]["gaps"]
     holes = X.copy()
     holes[::7, 0] = np.nan

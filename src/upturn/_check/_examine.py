@@ -74,7 +74,7 @@ def check(
     groups : array of shape (n,), optional
         The cluster of every row, such as a centre, a shop or a household. Where every cluster lies in one arm, clusters were
         assigned and not people: then the tests compare clusters, each by its means, instead of rows. Effects and
-        heterogeneity have errors by cluster either way. Fewer than 30 clusters get a warning (**clusters**).
+        heterogeneity have errors by cluster either way. Fewer than 30 clusters, or 10 in an arm, get a warning (**clusters**).
     expected : mapping from label to share, or sequence of shares (control first, then sorted), optional
         The shares that were intended. When not given, equal shares are presumed if all shares found are within a
         tenth of equal; otherwise arm sizes are not judged.
@@ -155,11 +155,15 @@ def _clusters(trial: Trial) -> list[Finding]:
     sizes = np.unique(trial.clusters, return_counts=True)[1]
     how = "each in one arm: clusters are compared" if trial.whole else "in several arms: rows are compared"
     seen = f"{len(sizes):,} of {sizes.min():,} to {sizes.max():,} rows, {how}"
-    if len(sizes) >= _FEW_CLUSTERS:
+    target = trial.data.target
+    counts = [len(np.unique(trial.clusters[target.arm == code])) for code in range(target.n_arms + 1)]
+    few = [f"{label!r} has {count}" for label, count in zip(target.labels, counts, strict=True) if count < _FEWEST]
+    if len(sizes) >= _FEW_CLUSTERS and not few:
         return [Finding("clusters", "ok", None, None, seen)]
+    seen += f"; {', '.join(few)}" if few else ""
     advice = (
-        f"Rows of a cluster say less than as many independent ones, and with fewer than {_FEW_CLUSTERS} clusters intervals are too narrow "
-        "however many rows there are: a larger experiment needs more clusters, not larger ones."
+        f"Rows of a cluster say less than as many independent ones, and with fewer than {_FEW_CLUSTERS} clusters, or {_FEWEST} in an arm, "
+        "intervals are too narrow however many rows there are: a larger experiment needs more clusters, not larger ones."
     )
     return [Finding("clusters", "warning", None, None, seen, advice)]
 

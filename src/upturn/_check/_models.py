@@ -15,6 +15,7 @@ from upturn._check._trial import Pair, Trial
 from upturn._encode import BLOCK, LinearEncoder
 from upturn._levels import code_levels, number_levels
 from upturn._target import Label
+from upturn._units import is_rate, units_text
 
 MOST_ROWS = 100_000  # of an arm and control that the models see
 LEAST_ROWS = 50  # in every arm; with fewer no model is fitted
@@ -158,17 +159,19 @@ def heterogeneity(trial: Trial, sound: bool) -> Finding:
             else "Effects seem to differ between people, but arms that are not alike can look the same: settle the warnings "
             "first.",
         )
+    rate = is_rate(data.target)
+    average = units_text(effect.value, rate, sign="+")
     wanted = n * (smallest / effect.value) ** 2 if effect.value else np.inf
     if wanted <= n:
         advice = (
-            f"This is enough rows for halves whose effects differ by as much as the average effect ({effect.value:+.3g}), "
+            f"This is enough rows for halves whose effects differ by as much as the average effect ({average}), "
             "and a simple model found none: if effects differ, then by less, or in a less simple way."
         )
     else:
         rows_wanted = f"about {_rounded(wanted)} rows" if wanted < 1e9 else "far more rows than anyone has"
         advice = (
             "Differences in effect are not visible at this size with a simple model. To see halves whose effects differ "
-            f"by as much as the average effect ({effect.value:+.3g}) takes {rows_wanted}; expect little of an uplift "
+            f"by as much as the average effect ({average}) takes {rows_wanted}; expect little of an uplift "
             "model below that."
         )
     return Finding(
@@ -176,7 +179,7 @@ def heterogeneity(trial: Trial, sound: bool) -> Finding:
         "note",
         pvalue,
         0.05,
-        f"not seen, {p_text(pvalue)}; halves whose effects differ by {smallest:.3g} would be found 4 times in 5",
+        f"not seen, {p_text(pvalue)}; halves whose effects differ by {units_text(smallest, rate)} would be found 4 times in 5",
         advice,
     )
 

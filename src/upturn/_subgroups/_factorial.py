@@ -13,6 +13,7 @@ from scipy import stats
 from upturn._columns import check_magnitude, is_missing
 from upturn._parameters import INTERVAL, check
 from upturn._results import Table, library_of, number_text
+from upturn._rows import same_rows
 from upturn._subgroups._cells import Cells
 from upturn._subgroups._result import probability
 from upturn._target import Target, read_target
@@ -55,6 +56,7 @@ class Factorial(Table):
         self.treatment, self.means = treatment, means
 
 
+@same_rows
 def factorial(
     y: Any, first: Any, second: Any = None, sample_weight: Any = None, *, names: Any = None, interval: float = 0.95
 ) -> Factorial:

@@ -13,13 +13,13 @@ from upturn._arrays import Indices
 from upturn._clusters import check_clusters, read_clusters
 from upturn._columns import check_magnitude, warn_user
 from upturn._parameters import INTERVAL, SEED, check, one_of, whole
-from upturn._results import library_of
-from upturn._rows import take_named
+from upturn._results import library_of, number_text
+from upturn._rows import same_rows, take_named
 from upturn._splitters import RepeatedUpliftSplit, UpliftGroupKFold, take_rows
 from upturn._subgroups._cells import Cells, Members
 from upturn._subgroups._groups import is_model, read_groups
 from upturn._subgroups._multiple import Interaction, equality, sidak
-from upturn._subgroups._result import OVERALL, Subgroups
+from upturn._subgroups._result import OVERALL, Subgroups, probability
 from upturn._subgroups._scales import NEED_TWO_VALUES, SCALES, Comparison, nnt_words
 from upturn._target import Target, decode, read_target
 from upturn._units import unit_text
@@ -36,6 +36,7 @@ _TITLES = {
 }
 
 
+@same_rows
 def subgroups(
     by: Any,
     X: Any,
@@ -257,8 +258,9 @@ def _tabulate(
         "high_all": column([c.shown_bounds(level)[1] for c in groups], none),
     }
     if scale == "nnt":
-        columns["in words"] = [
-            nnt_words(*row) for row in zip(columns["effect"], columns["low"], columns["high"], strict=True)
+        columns["in words"] = [nnt_words(*ends) for ends in zip(columns["low"], columns["high"], strict=True)]
+        columns["all in words"] = [
+            nnt_words(*ends) for ends in zip(columns["low_all"], columns["high_all"], strict=True)
         ]
     interaction = [equality(groups, cells, [k], target.labels[k]) for k in arms]
     if len(arms) > 1:
@@ -275,7 +277,7 @@ def _tabulate(
         title=f"Effect of {arm} against {target.control!r} by group: {_TITLES[scale]}, {interval:.0%} intervals{_unit(scale, binary)}",
         rate=binary,
         notes=[
-            *_say(interaction, comparisons, level, interval),
+            *_say(interaction, comparisons, level, interval, scale),
             *_caveats(members, cells, groups, scale, target),
             *notes,
         ],
@@ -289,18 +291,19 @@ def _unit(scale: str, rate: bool) -> str:
     return f"; means {unit_text(rate)}"
 
 
-def _say(interaction: list[Interaction], n: int, level: float, interval: float) -> list[str]:
+def _say(interaction: list[Interaction], n: int, level: float, interval: float, scale: str) -> list[str]:
     lines = []
     for test in interaction:
         if test.freedom:
             who = "" if len(interaction) == 1 else f" ({test.arm})"
             lines.append(
-                f"Do groups differ?{who} chi-square {test.statistic:.4g} with {test.freedom} degree{'s' if test.freedom > 1 else ''} of "
-                f"freedom, p = {test.p_value:.4f}."
+                f"Do groups differ?{who} chi-square {number_text(test.statistic)} with {test.freedom} degree{'s' if test.freedom > 1 else ''} of "
+                f"freedom, p {probability(test.p_value, '= ')}."
             )
     if n > 1:
+        ends = "the intervals of all at once" if scale == "nnt" else "low_all to high_all"
         lines.append(
-            f"{n} comparisons: p_holm is adjusted for all of them; low_all to high_all hold at once with {interval:.0%} (each {level:.2%})."
+            f"{n} comparisons: p_holm is adjusted for all of them; {ends} hold at once with {interval:.0%} (each {level:.2%})."
         )
     return lines
 

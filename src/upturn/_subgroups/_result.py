@@ -14,6 +14,7 @@ from upturn._subgroups._multiple import Interaction
 from upturn._units import unit_scale
 
 OVERALL = "all rows"
+_SE = {"ratio": "se of the logarithm", "odds_ratio": "se of the logarithm", "nnt": "se of the difference"}
 
 
 class Subgroups(Table):
@@ -34,6 +35,8 @@ class Subgroups(Table):
     ``p_value``                    of no effect in this group
     ``p_holm``                     adjusted for the number of groups and arms, by Holm's rule
     ``low_all``, ``high_all``      intervals that hold in all groups at once (Šidák)
+    ``in words``,                  for ``nnt``, both intervals in words: one through infinity reads
+    ``all in words``               "benefit 12 to infinity to harm 30"
     =============================  =======================================================================================
 
     Attributes
@@ -69,10 +72,17 @@ class Subgroups(Table):
         formats: dict[str, Any] = dict.fromkeys(("p_value", "p_holm"), probability)
         if len(set(map(str, columns["arm"]))) == 1:
             formats["arm"] = None  # the title says it
+        heads = {"se": _SE[scale]} if scale in _SE else {}
+        if scale == "nnt":  # ends of an interval through infinity are no ends: they are told in words
+            formats |= dict.fromkeys(("low", "high", "low_all", "high_all"))
+            heads |= {"in words": f"{interval:.0%} interval", "all in words": "of all at once"}
         scaled = ["mean_control", "mean_treated"]
         scaled += ["effect", "se", "low", "high", "low_all", "high_all"] if scale == "difference" else []
+        scaled += ["se"] if scale == "nnt" else []
         scales = dict.fromkeys(scaled, unit_scale(rate))
-        super().__init__(columns, title=title, notes=notes, formats=formats, scales=scales, library=library)
+        super().__init__(
+            columns, title=title, notes=notes, formats=formats, heads=heads, scales=scales, library=library
+        )
         self.interaction, self.scale, self.interval = interaction, scale, interval
         self.group, self.rows, self.estimator = group, rows, estimator
 
@@ -83,8 +93,8 @@ class Subgroups(Table):
         return np.arange(len(self)) >= len(self) - n_arms
 
 
-def probability(p: float) -> str:
-    """A p-value as tables print it."""
+def probability(p: float, sign: str = "") -> str:
+    """A p-value as tables print it; in a sentence with its ``sign``."""
     if np.isnan(p):
         return NOT_AVAILABLE
-    return "<0.0001" if p < 0.0001 else f"{p:.4f}"
+    return f"<{' ' if sign else ''}0.0001" if p < 0.0001 else f"{sign}{p:.4f}"

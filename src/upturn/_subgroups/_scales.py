@@ -22,6 +22,7 @@ from scipy import stats
 from scipy.special import ndtr, ndtri
 
 from upturn._arrays import Bools, Floats
+from upturn._results import NOT_AVAILABLE, number_text
 from upturn._subgroups._cells import Cells
 
 SCALES = ("difference", "ratio", "odds_ratio", "nnt")
@@ -197,12 +198,16 @@ def wilson(mean: Floats, rows: Floats, z: Floats) -> tuple[Floats, Floats]:
     return np.minimum(middle - half, mean), np.maximum(middle + half, mean)
 
 
-def nnt_words(effect: float, low: float, high: float) -> str:
-    """The interval of a number needed to treat in words, in the way of Altman."""
+def nnt_words(low: float, high: float) -> str:
+    """The interval of a number needed to treat in words, in the way of Altman: benefit for one of so many, or harm to one."""
     if np.isnan(low) or np.isnan(high):
-        return "n/a"
+        return NOT_AVAILABLE
     if low > 0:
-        return f"one helped in {low:.3g} to {high:.3g}"
+        return f"benefit {_persons(low)} to {_persons(high)}"
     if high < 0:
-        return f"one harmed in {-high:.3g} to {-low:.3g}"
-    return f"one helped in {high:.3g} or more, to nobody, to one harmed in {-low:.3g} or more"
+        return f"harm {_persons(-high)} to {_persons(-low)}"
+    return f"benefit {_persons(high)} to infinity to harm {_persons(-low)}"
+
+
+def _persons(number: float) -> str:
+    return "infinity" if np.isinf(number) else number_text(number, digits=3)

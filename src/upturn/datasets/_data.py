@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Floats
+from upturn._results import number_text
 from upturn._target import Label, pack
 
 __all__ = ["UpliftData"]
@@ -92,5 +93,5 @@ class UpliftData:
         truth = "" if self.effect is None else "; the true effect is known"
         return (
             f"<UpliftData {self.name!r}: {len(self):,} rows, {self.X.shape[1]} features; arms {arms}{known}; "
-            f"mean outcome {np.mean(self.y):.4g}{truth}>"
+            f"mean outcome {number_text(float(np.mean(self.y)))}{truth}>"
         )

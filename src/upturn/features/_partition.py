@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Bools, Floats, Ints
+from upturn._results import number_text
 
 MOST_ROWS = 2**53  # that counts can tell apart in a float
 
@@ -115,7 +116,7 @@ class Partition:
         if self.n_parts == 1:
             return ["everything"]
         if self.edges is not None:
-            ends = ["-inf", *(f"{edge:.6g}" for edge in self.edges), "inf"]
+            ends = ["-inf", *(number_text(edge, digits=5).replace(",", "") for edge in self.edges), "inf"]
             names = [f"({lo}, {hi}]" for lo, hi in pairwise(ends)]
             names[-1] = names[-1].replace("inf]", "inf)")
         else:

@@ -48,7 +48,7 @@ def _warn_once(kind: str, message: str) -> None:
         warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
-# Who is told that code is being compiled; by default whoever sits at the terminal.
+# Who is told that code is being compiled; by default whoever reads standard error: a terminal, a notebook, a log.
 listener: Callable[[str], None] | None = None
 
 
@@ -60,7 +60,7 @@ def say_compiling() -> None:
     words = "upturn: compiling, once per machine (`upturn compile` does all of it in advance)"
     if listener is not None:
         listener(words)
-    elif sys.stderr is not None and sys.stderr.isatty():
+    elif sys.stderr is not None:
         print(words, file=sys.stderr, flush=True)
 
 

@@ -32,6 +32,16 @@ class MetaLearner(UpliftEstimator):
     def _takes_sparse(self) -> bool:
         return base_takes_sparse(self)
 
+    def _sparse_advice(self) -> str:
+        own, effects = getattr(self, "estimator", None), getattr(self, "effect_estimator", self)
+        if effects is self or effect_base(effects, own) is not None or not _takes_sparse(own):
+            return ""
+        name = type(self).__name__
+        return (
+            f"X is a sparse matrix, and {name}({type(own).__name__}()) models effects by gradient boosting, which does not take it: pass a "
+            f"regressor that does, as in {name}({type(own).__name__}(), effect_estimator=Ridge()), or a dense table, X.toarray()"
+        )
+
     def _tell(self, data: Experiment) -> None:
         if np.ptp(data.y) == 0:
             warn_user(
@@ -142,9 +152,12 @@ def base_takes_sparse(learner: Any) -> bool:
     bases = [getattr(learner, name) for name in names]
     if len(bases) == 2 and bases[1] is None:
         bases[1] = effect_base(None, bases[0])
-    return all(not isinstance(base, type) and hasattr(base, "__sklearn_tags__") for base in bases) and all(
-        bool(base.__sklearn_tags__().input_tags.sparse) for base in bases
-    )
+    return all(map(_takes_sparse, bases))
+
+
+def _takes_sparse(base: Any) -> bool:
+    known = not isinstance(base, type) and hasattr(base, "__sklearn_tags__")
+    return known and bool(base.__sklearn_tags__().input_tags.sparse)
 
 
 def effect_base(effect_estimator: Any, estimator: Any) -> Any:

@@ -105,6 +105,9 @@ class OneVsControl(UpliftEstimator):
     def _float32(self) -> bool:  # type: ignore[override]
         return self._base()._float32
 
+    def _takes_sparse(self) -> bool:
+        return self._base()._takes_sparse()
+
     def _fit(self, data: Experiment) -> None:
         base, self.estimators_, ladders = self._base(), [], []
         for k, label in enumerate(data.target.arms, start=1):

@@ -48,7 +48,8 @@ def auuc(
         Outcome, binary or real-valued; or a packed target, and then no treatment.
     score : array-like of shape (n,) or (n, K)
         Predicted uplift; one column per treatment arm, in the order of ``model.arms_``, when there are several. The
-        result is then the mean of the columns' areas, each against control, weighted by the size of the arm.
+        result is then the mean of the columns' areas, each against control, weighted by the size of the arm. Columns of a frame
+        that are named as the arms are taken by their names, in any order; where no column is, by their place.
     treatment : array-like of shape (n,), optional
         Arm labels.
     sample_weight : array-like of shape (n,), optional

@@ -12,6 +12,7 @@ from upturn._arrays import Floats
 from upturn._columns import check_sums
 from upturn._parameters import check, whole
 from upturn._results import Table, library_of
+from upturn._rows import same_rows
 from upturn._target import Target
 from upturn._units import is_rate, unit_scale, unit_text
 from upturn.kernels.ranking import S0, S1, W0, W1
@@ -24,6 +25,7 @@ from upturn.metrics._strata import Strata
 _ONE = np.ones(1)  # the share of the only ranking there is
 
 
+@same_rows
 def calibration_table(
     y: Any,
     score: Any,

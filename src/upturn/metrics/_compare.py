@@ -13,7 +13,7 @@ import numpy as np
 from upturn._arrays import Floats
 from upturn._columns import warn_user
 from upturn._results import NOT_AVAILABLE, Table, library_of, number_text, plural
-from upturn._rows import check_order
+from upturn._rows import same_rows
 from upturn._target import Target, read_measured, read_score
 from upturn._units import is_rate, unit_scale, unit_text
 from upturn.metrics._adjusted import Reading
@@ -56,7 +56,7 @@ class Asked:
         check_options(name, options, metric.ranking_options)
         given = {"k": k} if k is not None and "k" in metric.options else {}
         definition, own = metric.choose({**given, **options})
-        shown = "".join(f" {option}={value}" for option, value in {**own, **options}.items() if value is not None)
+        shown = "".join(_option_text(name, value) for name, value in {**own, **options}.items() if value is not None)
         return cls(metric, definition, own, name + "".join(f" {value}" for value in options.values()), name + shown)
 
     def statistic(self, target: Target) -> Statistic:
@@ -74,6 +74,10 @@ class Asked:
         """What a printed number is multiplied with: rates are printed per 1,000 people, other outcomes per person."""
         return unit_scale(rate and self.definition.per_person)
 
+    def unit(self, rate: bool) -> str:
+        """What a head says of its units, after a comma; nothing where it has its own."""
+        return f", {unit_text(rate)}" if self.definition.per_person else ""
+
     def text(self, value: float, rate: bool) -> str:
         """A number as tables print it."""
         scale = self.scale(rate)
@@ -84,6 +88,15 @@ class Asked:
         return (
             f"{number_text(scale * float(value))} [{number_text(scale * value.low)}, {number_text(scale * value.high)}]"
         )
+
+
+def _option_text(option: str, value: Any) -> str:
+    """An option in the head of a column: the top of a ranking in words, others by name."""
+    if option != "k":
+        return f" {option}={value}"
+    if isinstance(value, int | np.integer):
+        return f" top {value:,} {'person' if value == 1 else 'people'}"
+    return " everybody" if value == 1 else f" top {number_text(100 * value)}%"
 
 
 class Evaluation(Mapping[str, dict[str, Any]]):
@@ -127,7 +140,9 @@ class Evaluation(Mapping[str, dict[str, Any]]):
         order = sorted(self, key=lambda model: _falling(self[model][first]))
         columns: dict[str, Any] = {"model": order}
         for asked in self._asked:
-            columns[asked.head] = [asked.text(self[model][asked.name], self._rate) for model in order]
+            columns[asked.head + asked.unit(self._rate)] = [
+                asked.text(self[model][asked.name], self._rate) for model in order
+            ]
         return Table(
             columns,
             title=f"{plural(len(self), 'model')} on {plural(self._n, 'row')} ({self._arms}){_intervals(self.interval)}",
@@ -167,7 +182,7 @@ def _adjusted(numbers: Iterable[Mapping[str, float]]) -> list[str]:
     for name, values in found.items():
         middle = float(np.median(values))
         parts.append(f"{name} {abs(middle):.0%} {'larger' if middle < -0.005 else 'smaller'}")
-    return [f"adjusted by response; standard errors than without: {', '.join(parts)}"]
+    return [f"adjusted by response, which makes the standard error of {', of '.join(parts)} than without"]
 
 
 def _spread(values: Sequence[float]) -> dict[str, list[float]]:
@@ -186,6 +201,7 @@ def _falling(value: float) -> float:
     return float("inf") if np.isnan(value) else -float(value)
 
 
+@same_rows
 def evaluate(
     y: Any,
     scores: Mapping[str, Any],
@@ -243,7 +259,7 @@ def evaluate(
     >>> y = rng.random(4000) < 0.4 + effect * treatment
     >>> evaluate(y, {"oracle": effect, "guess": rng.normal(size=4000)}, treatment, metrics=["auuc"], random_state=0)
     2 models on 4,000 rows (0 1,948, 1 2,052), 95% intervals
-    model   auuc
+    model   auuc, per 1,000 people
     oracle  52.04 [43.93, 60.14]
     guess   -3.031 [-11.42, 5.359]
     outcomes per 1,000 people; 0 is random targeting
@@ -263,6 +279,7 @@ def evaluate(
     return Evaluation(numbers, found.asked, found.target, interval, library_of(*scores.values(), y, treatment))
 
 
+@same_rows
 def compare(
     y: Any,
     scores: Mapping[str, Any],
@@ -345,14 +362,13 @@ def compare(
     asked, rate = found.asked[0], is_rate(found.target)
     scale = asked.scale(rate)
     formats: dict[str, Any] = dict.fromkeys(("difference", "se", "low", "high"), lambda v: number_text(scale * v))
-    unit = f", {unit_text(rate)}" if asked.definition.per_person else ""
     notes = _adjusted([{"difference": difference} for difference in differences])
     if len(pairs) > 1 and interval is not None:
         notes.append(f"p_holm: adjusted for {len(pairs)} comparisons")
     holm_text = _p_text if len(pairs) > 1 else None  # the same as p_value, and not printed twice
     return Table(
         columns,
-        title=f"Paired differences in {asked.head}{unit}, on {plural(len(found.target.y), 'row')}{_intervals(interval)}",
+        title=f"Paired differences in {asked.head}{asked.unit(rate)}, on {plural(len(found.target.y), 'row')}{_intervals(interval)}",
         formats=formats | {"p_value": _p_text, "p_holm": holm_text},
         notes=notes,
         library=library_of(*scores.values(), y, treatment),
@@ -421,16 +437,18 @@ def _judge_all(
     matrices = []
     for model, score in scores.items():
         try:
-            check_order(y=y, score=score, treatment=treatment)
-            matrices.append(read_score(score, len(target.y), target.n_arms))
+            matrices.append(read_score(score, target))
         except (TypeError, ValueError) as error:
             raise type(error)(f"model {model!r}: {error}") from None
-    found, before = None, None
-    if known.nothing or (replicates is not None and known.propensity is None):  # also to say what an adjustment changes
-        found = _judge_plain(target, asked, statistics, matrices, replicates)
-    if not known.nothing:
-        found, before = _judge_adjusted(target, asked, matrices, replicates, known), found
-    assert found is not None
+
+    def judged(known: _Known) -> _Found:
+        if known.nothing:
+            return _judge_plain(target, asked, statistics, matrices, replicates)
+        return _judge_adjusted(target, asked, matrices, replicates, known)
+
+    found = judged(known)
+    measured = known.response is not None and replicates is not None  # then it is said what the response changes
+    before = judged(replace(known, response=None)) if measured else None
     for statistic, column in zip(statistics, zip(*found.values, strict=True), strict=True):
         warn_if_undefined(statistic, *column)
     return replace(found, before=before)
@@ -505,7 +523,7 @@ def _warn_if_tied(models: list[str], best: int, second: int, found: _Found) -> N
         rows = f"about {_round(needed):,} rows" if needed < 1e15 else "more rows than there are people"
         advice = f"if the difference is real, {rows} like these would show it"
     asked, rate = found.asked[0], is_rate(found.target)
-    scale, unit = asked.scale(rate), f" {unit_text(rate)}" if asked.definition.per_person else ""
+    scale, unit = asked.scale(rate), asked.unit(rate).replace(",", "", 1)
     warn_user(
         f"the sample is too small to rank {models[best]!r} and {models[second]!r} by {asked.head}: {plural(n, 'row')} give a difference of "
         f"{number_text(scale * float(difference))}{unit} with a {difference.interval:.0%} interval from "

@@ -13,6 +13,7 @@ from upturn._arrays import Floats
 from upturn._columns import as_column, as_floats, check_finite, power_of_two, to_numpy
 from upturn._parameters import INTERVAL, NONE, check, is_flag, is_whole, whole
 from upturn._results import library_of, new_frame, number_text
+from upturn._rows import same_rows
 from upturn.kernels.ranking import S0, S1, W0, W1, separate_curve
 from upturn.metrics._conventions import Convention, Ranking, check_convention, check_ranking, check_target
 from upturn.metrics._estimate import reach_of
@@ -75,6 +76,7 @@ class Curve:
         return new_frame({**columns, **band}, self.library)
 
 
+@same_rows
 def uplift_curve(
     y: Any,
     score: Any,
@@ -164,6 +166,7 @@ def uplift_curve(
     return banded(curve, statistic, ranked, Strata.of_arms(target, replicates.clusters), replicates)
 
 
+@same_rows
 def lift_curve(
     y: Any,
     score: Any,

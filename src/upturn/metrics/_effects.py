@@ -9,6 +9,7 @@ import numpy as np
 from upturn._arrays import Floats
 from upturn._propensity import read_propensity
 from upturn._results import library_of
+from upturn._rows import same_rows
 from upturn._target import Target, read_measured
 from upturn.kernels.ranking import S1, W1
 from upturn.metrics._curves import GRID, Curve, with_band
@@ -23,6 +24,7 @@ from upturn.metrics._statistic import Statistic, replicate, replicate_means
 from upturn.metrics._strata import Strata
 
 
+@same_rows
 def effect_scores(
     y: Any,
     treatment: Any = None,
@@ -183,6 +185,7 @@ def policy_value(
     return POLICY_VALUE.number(y, recommended, treatment, sample_weight, control, options, replicates)
 
 
+@same_rows
 def modified_uplift_curve(
     y: Any,
     score: Any,

@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri
 
 from upturn._arrays import Floats
 from upturn._results import number_text
+from upturn._rows import same_rows
 
 
 class SmallSampleWarning(UserWarning):
@@ -108,5 +109,5 @@ class MetricFunction(Protocol):
 
 
 def metric(function: Callable[..., float]) -> MetricFunction:
-    """Tell type checkers that ``interval=`` turns the float into an Estimate; the function itself is left as it is."""
-    return cast(MetricFunction, function)
+    """A function of rows in the same order; ``interval=`` turns its float into an Estimate, which type checkers are told."""
+    return cast(MetricFunction, same_rows(function))

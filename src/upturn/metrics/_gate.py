@@ -17,8 +17,8 @@ from upturn._columns import (
     read_weight,
     to_numpy,
 )
-from upturn._rows import check_order
-from upturn._target import Target, is_packed, read_labels, read_score, scale_weight
+from upturn._rows import by_label
+from upturn._target import Target, is_packed, read_labels, read_ranking, scale_weight
 
 
 def read_group(y: Any, score: Any, sample_weight: Any) -> tuple[Floats, Floats, Floats | None, float]:
@@ -27,7 +27,6 @@ def read_group(y: Any, score: Any, sample_weight: Any) -> tuple[Floats, Floats, 
         raise ValueError(
             "y is a packed target and this judges one group: pass the outcomes of the rows of one arm, as y[treatment == arm]"
         )
-    check_order(y=y, score=score, sample_weight=sample_weight)
     values = read_outcome(y)
     weight = None if sample_weight is None else read_weight(sample_weight)
     if weight is not None:
@@ -35,7 +34,7 @@ def read_group(y: Any, score: Any, sample_weight: Any) -> tuple[Floats, Floats, 
         if not weight.any():
             raise ValueError("sample_weight is 0 for every row: some weight must be positive")
     check_magnitude(values, "y")
-    return values, read_score(score, len(values), 1)[:, 0], *scale_weight(weight)
+    return values, read_ranking(score, len(values))[:, 0], *scale_weight(weight)
 
 
 def read_recommended(recommended: Any, target: Target) -> Indices:
@@ -65,8 +64,9 @@ def read_recommended(recommended: Any, target: Target) -> Indices:
 
 
 def read_response(response: Any, target: Target) -> Floats:
-    """Expected outcomes of every row under every arm, (n, 1 + K) with control first."""
-    raw, expected = to_numpy(response, "response"), (len(target.y), target.n_arms + 1)
+    """Expected outcomes of every row under every arm, (n, 1 + K) with control first; of a frame, under the labels."""
+    response, expected = by_label(response, target.labels, "response"), (len(target.y), target.n_arms + 1)
+    raw = to_numpy(response, "response")
     if raw.shape != expected:
         raise ValueError(
             f"response has shape {raw.shape}: expected {expected}, the outcome expected of every row under control and "

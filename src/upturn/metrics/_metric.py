@@ -11,7 +11,6 @@ import numpy as np
 
 from upturn._arrays import Floats
 from upturn._parameters import Rule, check
-from upturn._rows import check_order
 from upturn._target import Target, read_measured
 from upturn.metrics._adjusted import Reading
 from upturn.metrics._conventions import LIBRARIES, check_convention, check_target
@@ -155,6 +154,18 @@ class Metric:
         """The number, with its interval where there are replicates."""
         definition, own = self.choose(options)
         target, scores = read_ranked(y, score, treatment, sample_weight, control)
+        return self._measured(target, scores, definition, own, options, replicates)
+
+    def _measured(
+        self,
+        target: Target,
+        scores: Floats,
+        definition: Definition,
+        own: dict[str, Any],
+        options: Mapping[str, Any],
+        replicates: Replicates | None,
+    ) -> float:
+        """The number of gated data; with a response, beside what its error would be without."""
         propensity, response = options.get("propensity"), options.get("response")
         if propensity is None and response is None:
             statistic = definition.statistic_of(target, own)
@@ -164,11 +175,10 @@ class Metric:
         if replicates is None:
             return value
         samples = reading.replicate([statistic], [scores], replicates)[0][0]
-        if propensity is not None:
+        if response is None:
             return replicates.estimate(value, samples)
-        plain = partial(Strata.of_arms, target)
-        before = estimate(definition.statistic_of(target, own), judge(target, scores), plain, replicates)
-        return replicates.estimate(value, samples, before)
+        without = {**options, "response": None}
+        return replicates.estimate(value, samples, self._measured(target, scores, definition, own, without, replicates))
 
 
 def _among(values: Sequence[Any]) -> Rule:
@@ -210,7 +220,6 @@ class PolicyMetric:
         replicates: Replicates | None = None,
     ) -> float:
         """The number, with its interval where there are replicates."""
-        check_order(y=y, recommended=recommended, treatment=treatment)
         target = read_measured(y, treatment, sample_weight, control=control)
         values = self.values(target, recommended, **options)
         mean = float(np.average(values, weights=target.weight))

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Bools, Floats
-from upturn._rows import check_order
 from upturn._target import Target, read_measured, read_score
 from upturn.kernels.ranking import arrange, running_sums, sum_columns
 from upturn.kernels.sorting import argsort_descending
@@ -112,23 +111,21 @@ def judge_one_group(values: Floats, score: Floats, weight: Floats | None, unit: 
 
 def read_ranked(y: Any, score: Any, treatment: Any, sample_weight: Any, control: Any) -> tuple[Target, Floats]:
     """Gate the arguments every ranking metric shares; the scores come as a matrix with one column per arm."""
-    check_order(y=y, score=score, treatment=treatment)
     target = read_measured(y, treatment, sample_weight, control=control)
-    return target, read_score(score, len(target.y), target.n_arms)
+    return target, read_score(score, target)
 
 
 def read_one_arm(
     y: Any, score: Any, treatment: Any, sample_weight: Any, control: Any, instead: str
 ) -> tuple[Target, Floats]:
     """The same for curves and tables, which compare one arm with control."""
-    check_order(y=y, score=score, treatment=treatment)
     target = read_measured(y, treatment, sample_weight, control=control)
     if target.n_arms > 1:
         raise ValueError(
             f"this compares one arm with control, and treatment holds {target.n_arms} arms {target.arms!r}: keep the rows of "
             f"one of them and of control, or use {instead}"
         )
-    return target, read_score(score, len(target.y), 1)[:, 0]
+    return target, read_score(score, target)[:, 0]
 
 
 def arm_shares(target: Target) -> Floats:

@@ -11,6 +11,7 @@ import numpy as np
 
 from upturn._arrays import Floats, Indices
 from upturn._results import library_of
+from upturn._rows import same_rows
 from upturn.kernels.ranking import W0, W1
 from upturn.metrics._conventions import Convention, check_convention, check_target
 from upturn.metrics._curves import GRID, Curve, banded, curve_of, person_by_person
@@ -23,6 +24,7 @@ from upturn.metrics._statistic import Statistic
 from upturn.metrics._strata import Strata
 
 
+@same_rows
 def qini_curve(
     y: Any,
     score: Any,
@@ -95,6 +97,7 @@ def qini_curve(
     return banded(curve, statistic, ranked, strata(replicates.clusters), replicates)
 
 
+@same_rows
 def toc_curve(
     y: Any,
     score: Any,

@@ -23,6 +23,7 @@ from upturn._target import Target, decode, pack, read_target
 from upturn._units import is_rate, unit_scale, unit_text
 from upturn.metrics import Curve, Table, average_curves, uplift_curve
 from upturn.metrics._compare import check_baseline
+from upturn.metrics._multiple import holm
 from upturn.metrics._registry import find_metric
 from upturn.model_selection._journal import Journal
 from upturn.model_selection._scorers import UpliftScorer, check_arms, control_of, uplift_scorer
@@ -121,7 +122,8 @@ class ModelComparison(Mapping[str, Floats]):
         deviation is that of the difference or of the areas. ``wins`` counts the splits on which
         the model beat the baseline. ``p_signed_rank`` is the exact Wilcoxon test over splits. Splits share rows, which
         makes it too sure when they overlap; ``p_corrected`` is the t-test corrected for that (Nadeau and Bengio, 2003), and
-        ``low`` and ``high`` are the ends of its 95% interval of the difference.
+        ``low`` and ``high`` are the ends of its 95% interval of the difference. ``p_holm`` is ``p_corrected`` adjusted for all the
+        comparisons of the table by Holm's rule: of many models some one differs from the baseline by chance.
         Splits on which a score is not defined (NaN) are left out, for all models.
         """
         defined = np.isfinite(np.array(list(self.values()))).all(axis=0)
@@ -140,7 +142,7 @@ class ModelComparison(Mapping[str, Floats]):
                 "p_signed_rank",
                 "p_corrected",
             )
-        }
+        }  # and p_holm, which needs all of them
         for model, all_scores in self.items():
             scores = all_scores[defined]
             d, n = scores - base, len(base)
@@ -163,7 +165,11 @@ class ModelComparison(Mapping[str, Floats]):
             }
             for name, value in row.items():
                 columns[name].append(value)
+        columns["p_holm"] = holm(np.array(columns["p_corrected"])).tolist()
         notes = ["* and **: mean difference above one and two standard deviations over splits"]
+        several = len(self) > 2
+        if several:
+            notes.append(f"p_holm: p_corrected, adjusted for {len(self) - 1} comparisons")
         if not defined.all():
             notes.append(f"left out: {plural(int((~defined).sum()), 'split')} on which a score is not defined")
         scale, unit = unit_scale(bool(self._rate)), "" if self._rate is None else f", {unit_text(self._rate)},"
@@ -172,7 +178,9 @@ class ModelComparison(Mapping[str, Floats]):
             columns,
             title=f"{self.metric}{unit} over {plural(len(base), 'split')}, against {self.baseline!r}, 95% intervals",
             notes=notes,
-            formats=numbers | dict.fromkeys(("p_signed_rank", "p_corrected"), _p_text),
+            formats=numbers
+            | dict.fromkeys(("p_signed_rank", "p_corrected"), _p_text)
+            | {"p_holm": _p_text if several else None},  # of one comparison it is the same
             library=self._library,
         )
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._metadata_requests import _MetadataRequester
 
+from upturn._rows import take_named
 from upturn._target import read_target
 from upturn.metrics._registry import check_options, find_metric
 
@@ -15,6 +16,7 @@ class UpliftScorer(_MetadataRequester):  # type: ignore[misc]
     """A metric that scikit-learn's searches call as ``scorer(model, X, y)``; larger is better.
 
     Made by :func:`uplift_scorer`. ``y`` is a packed target, or plain with ``treatment`` when metadata routing is on.
+    Called by hand, all but X may be names of columns of X, as in ``scorer(model, table, "visit", "segment")``.
     """
 
     __metadata_request__score: ClassVar = {"treatment": True, "sample_weight": True}
@@ -23,7 +25,9 @@ class UpliftScorer(_MetadataRequester):  # type: ignore[misc]
         self.metric, self.options = metric, options
 
     def __call__(self, estimator: Any, X: Any, y: Any, treatment: Any = None, sample_weight: Any = None) -> float:
-        """Measure a fitted model on X and y, whose arms must be those of the fit."""
+        """Measure a fitted model on X and y, whose arms must be those of the fit; columns may be named in X."""
+        X, columns, _ = take_named(X, y=y, treatment=treatment, sample_weight=sample_weight)
+        y, treatment, sample_weight = columns.values()
         check_arms(estimator, y, treatment, sample_weight)
         control = self.options.get("control", control_of(estimator))
         options = {name: value for name, value in self.options.items() if name != "control"}

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 import upturn
-from upturn._columns import read_path
+from upturn._columns import read_path, warn_user
 from upturn._parameters import check_parameters
-from upturn.persist._foreign import import_skops, types_in
+from upturn.persist._foreign import HARMLESS, import_skops, types_in
 from upturn.persist._format import DTYPES, FORMAT, REGISTRY
+from upturn.persist._steps import STEPS
 
 _LONG_AGO = 3600.0  # seconds after which a temporary file of a dead process is rubbish
 
@@ -35,8 +36,9 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
 
     A pipeline of scikit-learn may have transformers of ours and of scikit-learn before the model. These are rebuilt without trust:
     ``StandardScaler``, ``MinMaxScaler``, ``MaxAbsScaler``, ``RobustScaler``, ``SimpleImputer``, ``OneHotEncoder``, ``OrdinalEncoder``, ``PCA``,
-    ``VarianceThreshold``, and ``ColumnTransformer`` and ``Pipeline`` of these. Of others, ``upturn.load`` asks for your word, naming all
-    their types at once. What could not be loaded is not saved.
+    ``VarianceThreshold``, and ``ColumnTransformer`` and ``Pipeline`` of these. Of others, ``upturn.load`` asks for your word: a warning
+    names all their types at once. What could not be loaded is not saved, and so are classes of the running script (``__main__``),
+    which no other program knows.
 
     Parameters
     ----------
@@ -69,8 +71,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     tree = writer.pipeline(estimator) if _is_pipeline(estimator) else writer.encode(estimator)
     manifest = {"format": FORMAT, "upturn": upturn.__version__, "model": tree, "members": writer.digests()}
     members = {"manifest.json": json.dumps(manifest, allow_nan=False).encode(), **writer.members}
-    if any(name.endswith(".skops") for name in members):
-        _try_out(estimator, dict(members))
+    wanted = _try_out(estimator, dict(members)) if any(name.endswith(".skops") for name in members) else []
     path = read_path(path, "path").resolve()  # through a link, the file it points to is replaced
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot save to {path}: there is no folder {path.parent}; make it first")
@@ -99,19 +100,35 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    if wanted:
+        warn_user(
+            f"{path.name} holds types of other libraries that are rebuilt only on your word: load it with upturn.load(path, trusted={wanted!r})",
+            UserWarning,
+        )
 
 
-def _try_out(model: Any, members: dict[str, bytes]) -> None:
-    """Refuse to save estimators of other libraries that could not be loaded, even by who trusts them."""
+def _try_out(model: Any, members: dict[str, bytes]) -> list[str]:
+    """Refuse to save estimators of other libraries that could not be loaded, even by who trusts them.
+
+    Returns the types that ``upturn.load`` will want trust in.
+    """
     from upturn.persist._reading import Reader
 
     try:
-        types = {name for file, content in members.items() if file.endswith(".skops") for name in types_in(content)}
-        Reader(members, tuple(types)).model()
+        files = {file: types_in(content) for file, content in members.items() if file.endswith(".skops")}
+        Reader(members, tuple(set().union(*files.values()))).model()
     except Exception as error:
         raise TypeError(
             f"this {type(model).__name__} cannot be saved, because it could not be loaded: {str(error)[:500]}"
         ) from error
+    wanted = set().union(*(found - (STEPS if file.startswith("step-") else HARMLESS) for file, found in files.items()))
+    here = sorted(name for name in wanted if name.startswith("__main__."))
+    if here:
+        raise TypeError(
+            f"this {type(model).__name__} holds {', '.join(here)}, which only the running script or notebook knows, so that no other program "
+            "could load it: move the class to a module of its own, import it from there, and fit again"
+        )
+    return sorted(wanted)
 
 
 def _sweep(path: Path) -> None:

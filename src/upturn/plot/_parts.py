@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from upturn._parameters import INTERVAL, NONE, check
+from upturn._units import unit_scale, unit_text
 from upturn.metrics._estimate import reach_of
 from upturn.plot._style import COLOURS, MARKERS, STYLES, legend, new_axes, tidy
 
@@ -46,6 +47,8 @@ def parts(model: Any, feature: str | int, *, interval: float | None = 0.95, ax: 
         raise TypeError(f"plot.parts got {type(model).__name__}: expected a fitted UMODLDiscretizer or UMODLSelector")
     name, part, labels = fitted.partition_of(feature)
     classes, place = fitted.classes_, np.arange(part.n_parts)
+    rate = list(classes) == [0, 1]
+    scale = unit_scale(rate)
     ax = new_axes(ax)
     for i in place[~part.separate]:
         ax.axvspan(i - 0.5, i + 0.5, color="#ebebeb", zorder=0, linewidth=0)
@@ -55,8 +58,8 @@ def parts(model: Any, feature: str | int, *, interval: float | None = 0.95, ax: 
         shift = 0.12 * (a - (means.shape[1] - 1) / 2)
         ax.errorbar(
             place + shift,
-            means[:, a],
-            yerr=None if half is None else half[:, a],
+            scale * means[:, a],
+            yerr=None if half is None else scale * half[:, a],
             color=COLOURS[a % len(COLOURS)],
             marker=MARKERS[a % len(MARKERS)],
             linestyle=STYLES[a % len(STYLES)],
@@ -66,7 +69,7 @@ def parts(model: Any, feature: str | int, *, interval: float | None = 0.95, ax: 
         )
     ax.set_xticks(place, labels, rotation=30, ha="right")
     ax.set_xlim(-0.5, part.n_parts - 0.5)
-    ax.set(xlabel=name, ylabel="rate" if len(classes) == 2 else "mean outcome", title="Outcome of the arms by part")
+    ax.set(xlabel=name, ylabel=f"outcome {unit_text(rate)}", title="Outcome of the arms by part")
     legend(ax, beside=True)
     tidy(ax)
     return ax

@@ -12,7 +12,8 @@ import numpy as np
 from upturn import metrics
 from upturn._columns import check_magnitude, to_numpy
 from upturn._parameters import NONE, TEXT, Rule, check, number, one_of, whole
-from upturn._target import decode, read_labels, read_measured, read_score
+from upturn._rows import by_label, same_rows
+from upturn._target import decode, read_labels, read_measured, read_ranking, read_score
 from upturn._units import is_rate, unit_scale, unit_text
 from upturn.metrics import Curve
 from upturn.plot._style import (
@@ -30,7 +31,7 @@ from upturn.plot._style import (
 )
 
 _MOST_POINTS = 400  # more cannot be seen, and hide the dashes of a line
-_MOST_LINES = 49  # of which each has a colour and dashes of its own
+_MOST_LINES = 16  # each with a colour and dashes of its own; the legend of more is longer than the picture
 _MOST_BANDS = 3  # more hide each other, unless they are asked for by name
 _BY_ROW = ("sample_weight", "groups", "propensity", "response")  # options with a value for every row
 
@@ -95,11 +96,8 @@ def curves(
     check("scale", scale, number())
     for word, text in (("xlabel", xlabel), ("ylabel", ylabel), ("title", title)):
         check(word, text, TEXT)
+    _not_too_many(len(drawn))
     ax = new_axes(ax, _size(len(drawn) > 2))
-    if len(drawn) > _MOST_LINES:
-        raise ValueError(
-            f"drawn holds {len(drawn)} curves: more than {_MOST_LINES} cannot be told apart; choose some of them"
-        )
     for j, (name, points) in enumerate(drawn.items()):
         curve = _thin(points)
         if curve.low is not None and curve.high is not None:
@@ -135,6 +133,7 @@ def _ranked(
     """The curves by name, a curve per arm where there are several, and whether the outcome is a rate."""
     named = _named(scores)
     chosen = _read_bands(bands, named)
+    _not_too_many(len(named))
     weight = options.get("sample_weight")
     target = read_measured(y, treatment, weight, control=options.get("control"))
     drawn = {}
@@ -143,10 +142,10 @@ def _ranked(
         if target.n_arms == 1 or not by_arm:
             drawn[name] = make(y, score, treatment, interval=level, **options)
             continue
-        matrix = read_score(score, len(target), target.n_arms)
+        matrix = read_score(score, target)
         for k, label in enumerate(target.arms):
             rows = target.pair(k + 1)
-            own = {word: _rows(word, value, rows, k, len(target)) for word, value in options.items()}
+            own = {word: _rows(word, value, rows, k, target.labels, len(target)) for word, value in options.items()}
             own["control"] = target.control
             if target.weight is not None:
                 own["sample_weight"] = target.weight[rows]
@@ -156,11 +155,20 @@ def _ranked(
     return drawn, is_rate(target)
 
 
-def _rows(word: str, value: Any, rows: Any, k: int, n: int) -> Any:
+def _not_too_many(count: int) -> None:
+    """Refuse more curves than can be told apart."""
+    if count > _MOST_LINES:
+        raise ValueError(
+            f"there are {count} curves to draw, and more than {_MOST_LINES} cannot be told apart: choose some of them, such as the best by "
+            "metrics.evaluate, as in {name: scores[name] for name in ['forest', 'tree']}"
+        )
+
+
+def _rows(word: str, value: Any, rows: Any, k: int, labels: Any, n: int) -> Any:
     """An option for the rows of control and one arm, with the columns of both where it has some for all arms."""
     if word not in _BY_ROW or value is None:
         return value
-    array = to_numpy(value, word)
+    array = to_numpy(by_label(value, labels, word) if word in ("propensity", "response") else value, word)
     if array.ndim == 0 or len(array) != n:
         return value
     return array[rows] if array.ndim == 1 else array[rows][:, [0, k + 1]]
@@ -177,6 +185,7 @@ def _read_bands(bands: Any, named: Mapping[str, Any]) -> list[str]:
     return chosen
 
 
+@same_rows
 def uplift_curves(
     y: Any,
     scores: Any,
@@ -232,6 +241,7 @@ def _line(drawn: dict[str, Curve]) -> str | None:
     return "diagonal" if len(ends) == 1 else None
 
 
+@same_rows
 def qini_curves(
     y: Any,
     scores: Any,
@@ -247,6 +257,7 @@ def qini_curves(
     return _draw_gains(drawn, rate, "Qini curve", ax)
 
 
+@same_rows
 def toc_curves(
     y: Any,
     scores: Any,
@@ -273,6 +284,7 @@ def _from(curve: Curve, share: float) -> Curve:
     return _points(curve, curve.x >= share)
 
 
+@same_rows
 def modified_uplift_curves(
     y: Any,
     scores: Any,
@@ -293,6 +305,7 @@ def modified_uplift_curves(
     return curves(drawn, scale=unit_scale(rate), ax=ax, ylabel=f"expected outcome {unit_text(rate)}", title=title)
 
 
+@same_rows
 def lift_curves(
     y: Any,
     score: Any,
@@ -322,7 +335,7 @@ def lift_curves(
     matplotlib axes
     """
     target = read_measured(y, treatment, sample_weight, control=control)
-    values = read_score(score, len(target.y), 1)[:, 0]
+    values = read_score(score, target)[:, 0]
     drawn = {}
     for code in (1, 0):
         mine = target.arm == code
@@ -346,6 +359,7 @@ def lift_curves(
     return ax
 
 
+@same_rows
 def deciles(
     y: Any,
     score: Any,
@@ -416,6 +430,7 @@ def _pale(colour: str) -> tuple[float, ...]:
     return tuple(1.0 - 0.2 * (1.0 - part) for part in to_rgb(colour))
 
 
+@same_rows
 def score_distributions(score: Any, treatment: Any, *, control: Any = None, n_bins: int = 40, ax: Any = None) -> Any:
     """Distribution of the scores in every arm: in a randomised experiment they must look alike.
 
@@ -439,7 +454,7 @@ def score_distributions(score: Any, treatment: Any, *, control: Any = None, n_bi
     check("n_bins", n_bins, whole(least=1, most=MOST_BARS))
     labels = read_labels(treatment)
     target = read_measured(np.zeros(len(labels)), labels, control=control)
-    values = read_score(score, len(target), 1)[:, 0]
+    values = read_ranking(score, len(target))[:, 0]
     check_magnitude(values, "score")
     ax = new_axes(ax)
     edges = np.histogram_bin_edges(values, n_bins)

@@ -51,8 +51,20 @@ def diverging(value: float) -> tuple[float, ...]:
     return tuple(1.0 - share * (1.0 - part) for part in to_rgb(COLOURS[0] if value >= 0 else COLOURS[1]))
 
 
+def plain_numbers(*axes: Any) -> None:
+    """Write numbers along axes in full, unless somebody chose otherwise."""
+    from matplotlib.ticker import ScalarFormatter
+
+    from upturn.plot._ticks import Plain
+
+    for axis in axes:
+        if type(axis.get_major_formatter()) is ScalarFormatter:
+            axis.set_major_formatter(Plain())
+
+
 def tidy(ax: Any) -> None:
     """Take away what is not data."""
+    plain_numbers(ax.xaxis, ax.yaxis)
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(color="#dddddd", linewidth=0.6)
     ax.set_axisbelow(True)

@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 
 from upturn._parameters import FLAG, check
+from upturn._results import NOT_AVAILABLE, number_text
 from upturn._subgroups import Subgroups
 from upturn._units import unit_text
-from upturn.plot._style import COLOURS, GREY, MARKERS, new_axes
+from upturn.plot._style import COLOURS, GREY, MARKERS, new_axes, plain_numbers
 
 _LABELS = {
     "difference": "effect (difference of means)",
     "ratio": "ratio of means (logarithmic)",
     "odds_ratio": "odds ratio (logarithmic)",
-    "nnt": "difference of means; the numbers needed to treat are beside it",
+    "nnt": "difference per 1,000 people; the numbers needed to treat are beside it",
 }
 
 
@@ -87,6 +88,7 @@ def subgroups(table: Subgroups, *, simultaneous: bool = True, ax: Any = None) ->
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.grid(axis="x", color="#dddddd", linewidth=0.6)
     ax.set_axisbelow(True)
+    plain_numbers(ax.xaxis)
     unit = f", {unit_text(table.scale_of('effect') != 1)}" if table.scale == "difference" else ""
     ax.set(xlabel=_LABELS[table.scale] + unit, title="Effects by group" + (f", arm {arms[0]}" if k == 1 else ""))
     _write_numbers(ax, table, place)
@@ -115,7 +117,7 @@ def _drawn(table: Subgroups, name: str) -> Any:
     if table.scale != "nnt":
         return values
     with np.errstate(divide="ignore"):
-        return 1.0 / values
+        return 1000.0 / values
 
 
 def _plain_ticks(ax: Any) -> None:
@@ -123,7 +125,7 @@ def _plain_ticks(ax: Any) -> None:
 
     low, high = ax.get_xlim()
     ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high > 10 * low else (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number_text(value)))
     ax.xaxis.set_minor_formatter(NullFormatter())
 
 
@@ -135,10 +137,9 @@ def _write_numbers(ax: Any, table: Subgroups, place: Any) -> None:
     ax.text(1.02, -0.75, head, transform=across, va="center", fontsize="small", fontweight="bold")
     for i, y in enumerate(place):
         value, low, high = (table.scale_of("effect") * float(table[name][i]) for name in ("effect", "low", "high"))
-        if np.isnan(low):
-            words = f"{value:.3g}" if np.isfinite(value) else "n/a"
-        elif table.scale == "nnt" and low < 0 < high:
-            words = f"{value:.3g} (≥ {high:.3g}, or ≤ {low:.3g})"
-        else:
-            words = f"{value:.3g} ({low:.3g} to {high:.3g})"
+        words = number_text(value, digits=3) if np.isfinite(value) else NOT_AVAILABLE
+        if table.scale == "nnt":
+            words += "" if np.isnan(low) else f" ({table['in words'][i]})"
+        elif not np.isnan(low):
+            words += f" ({number_text(low, digits=3)} to {number_text(high, digits=3)})"
         ax.text(1.02, y, words, transform=across, va="center", fontsize="small")

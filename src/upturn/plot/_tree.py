@@ -8,8 +8,9 @@ from itertools import pairwise
 from typing import Any
 
 from upturn._parameters import NONE, check, whole
+from upturn._units import unit_text
 from upturn.plot._style import GREY, diverging, new_axes
-from upturn.trees._export import DIGITS, condition, written
+from upturn.trees._export import DIGITS, condition, effect_words, response_words
 
 _MOST_LEVELS = 5  # named in a box
 _MOST_LETTERS = 28  # of a line: a longer test is broken
@@ -25,7 +26,8 @@ Node = dict[str, Any]
 def tree(model: Any, index: int | None = None, *, max_depth: int | None = 3, digits: int = 3, ax: Any = None) -> Any:
     """Draw a tree: the root on the left, and from every test "yes" upwards and "no" downwards.
 
-    A box has the estimated effect (with several arms: that of the best), and every arm's response and number of rows.
+    A box has the estimated effect (with several arms: that of the best), and every arm's response and number of rows: rates per
+    1,000 people, other outcomes per person.
     Blue boxes are people whom the treatment helps, orange ones people whom it harms; the deeper the colour, the larger
     the effect. The thicker a line, the more rows follow it. Boxes at the last level drawn say how many leaves are below.
 
@@ -59,9 +61,9 @@ def tree(model: Any, index: int | None = None, *, max_depth: int | None = 3, dig
     check("digits", digits, DIGITS)
     described = _described(model, index)
     layout, arms = _Layout(described["root"], max_depth), described["arms"]
-    texts = {number: _lines(node, arms, digits, number in layout.cut_off) for number, node in layout.nodes.items()}
+    texts = {number: _lines(node, described, digits, number in layout.cut_off) for number, node in layout.nodes.items()}
     against = f"effect of {arms[1]} against {arms[0]}" if len(arms) == 2 else f"largest effect against {arms[0]}"
-    ax, size = _room(ax, layout, texts, f"{against}: blue gains, orange loses")
+    ax, size = _room(ax, layout, texts, f"{against}, {unit_text(described['rate'])}: blue gains, orange loses")
     largest = max(abs(effect) for node in layout.nodes.values() for effect in node["effect"]) or 1.0
     all_rows = sum(described["root"]["weight"])
     middle = {"ha": "center", "va": "center", "fontsize": size}
@@ -143,15 +145,11 @@ class _Layout:
         return needed
 
 
-def _lines(node: Node, arms: list[Any], digits: int, cut_off: bool) -> list[str]:
+def _lines(node: Node, described: Node, digits: int, cut_off: bool) -> list[str]:
     """What a box says."""
     best = max(range(len(node["effect"])), key=node["effect"].__getitem__)
-    of = f" of {arms[best + 1]}" if len(arms) > 2 else ""
-    lines = [f"effect{of} {written(node['effect'][best], digits, '+')}"]
-    lines += [
-        f"{arm}: {written(response, digits)} (n={written(weight, 6, ',')})"
-        for arm, response, weight in zip(arms, node["response"], node["weight"], strict=True)
-    ]
+    of = " of" if len(described["arms"]) > 2 else ""
+    lines = [f"effect{of} {effect_words(node, described, digits)[best]}", *response_words(node, described, digits)]
     if cut_off:
         lines.append(f"… {_leaves(node)} leaves")
     elif "feature" in node:

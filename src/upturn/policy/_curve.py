@@ -10,6 +10,7 @@ import numpy as np
 from upturn._arrays import Floats, Ints
 from upturn._parameters import check, whole
 from upturn._results import library_of, new_frame, number_text
+from upturn._rows import same_rows
 from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn._units import is_rate, unit_scale, unit_text
@@ -94,6 +95,7 @@ class GainCurve:
         )
 
 
+@same_rows
 def gain_curve(
     y: Any,
     score: Any,

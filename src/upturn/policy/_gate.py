@@ -22,9 +22,18 @@ from upturn._arrays import Floats
 from upturn._columns import as_floats, check_finite, check_magnitude, to_numpy
 from upturn._experiment import Experiment
 from upturn._parameters import LABEL, NONE, check, number
-from upturn._rows import check_order, take_named
+from upturn._rows import by_label, check_order, index_of, names_of, take_named
 from upturn._table import read_table
 from upturn._target import Label, Target, read_measured
+
+_NO_ARMS = {
+    "score",
+    "uplift",
+    "prediction",
+    "predicted",
+    "effect",
+    "cate",
+}  # what a column of predictions is called that names no arm
 
 
 @dataclass(frozen=True)
@@ -41,12 +50,15 @@ class People:
         What treating them costs.
     value : float, float array of shape (n,) or None
         What a unit of their outcome is worth.
+    index : pandas index or None
+        What the table they came in calls them.
     """
 
     uplift: Floats
     labels: list[Label]
     cost: Floats | None = None
     value: float | Floats | None = None
+    index: Any = None
 
     def __len__(self) -> int:
         return len(self.uplift)
@@ -74,23 +86,23 @@ def read_plan(
     arms: Sequence[Label] | None = None,
 ) -> tuple[People, Target | None]:
     """People to plan for, and an experiment on the same people; None where there is none."""
-    people = {"score": score, "cost": cost, "value": value}
-    check_order(**people, y=y, treatment=treatment, sample_weight=sample_weight)
-    uplift = _read_uplift(score)
-    experiment = _read_experiment(y, treatment, sample_weight, control, uplift)
+    experiment = _read_experiment(y, treatment, sample_weight, control)
     if experiment is None:
+        control, arms = _named_arms(score, control, arms)
+        uplift = _read_uplift(score, arms, control)
         labels = _read_labels(control, arms, uplift.shape[1])
     else:
+        uplift, labels = _read_uplift(score, experiment.arms, experiment.control), experiment.labels
         _check_arms(arms, experiment.arms)
-        labels = experiment.labels
-    n = len(uplift)
-    return People(uplift, labels, _read_costs(cost, n, labels), _read_value(value, n)), experiment
+        _check_experiment(experiment, uplift)
+    n, index = len(uplift), index_of(score, y, treatment)
+    return People(uplift, labels, _read_costs(cost, n, labels), _read_value(value, n), index), experiment
 
 
 def read_others(score: Any, cost: Any, value: Any, labels: list[Label]) -> People:
     """Other people, for a plan with these labels."""
     check_order(score=score, cost=cost, value=value)
-    uplift = _read_uplift(score)
+    uplift = _read_uplift(score, labels[1:], labels[0])
     if uplift.shape[1] != len(labels) - 1:
         raise ValueError(f"score has {uplift.shape[1]} column(s) and the plan {len(labels) - 1} arm(s) {labels[1:]!r}")
     return People(uplift, labels, _read_costs(cost, len(uplift), labels), _read_value(value, len(uplift)))
@@ -132,8 +144,9 @@ def read_response(response: Any) -> Floats:
 # --------------------------------------------------------------------------------------------- people
 
 
-def _read_uplift(score: Any) -> Floats:
-    matrix = _numbers(score, "score")
+def _read_uplift(score: Any, arms: Sequence[Label] | None, control: Label | None) -> Floats:
+    """Predictions, a column per arm; those of a frame are put into the order of the arms by their names."""
+    matrix = _numbers(score if arms is None else by_label(score, arms, "score", control), "score")
     check_magnitude(matrix, "score")
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
     if matrix.ndim != 2 or 0 in matrix.shape:
@@ -141,14 +154,29 @@ def _read_uplift(score: Any) -> Floats:
     return np.ascontiguousarray(matrix)
 
 
-def _read_experiment(
-    y: Any, treatment: Any, sample_weight: Any, control: Label | None, uplift: Floats
-) -> Target | None:
+def _named_arms(
+    score: Any, control: Label | None, arms: Sequence[Label] | None
+) -> tuple[Label | None, Sequence[Label] | None]:
+    """Labels of control and the arms: those given, else the names of the columns of a frame, as ``predict(X, output="frame")`` has them."""
+    names = names_of(score)
+    if arms is not None or names is None or (len(names) == 1 and names[0].casefold() in _NO_ARMS):
+        return control, arms
+    if not all(name.isdecimal() for name in names):
+        return control, names
+    numbers = [int(name) for name in names]  # of arms that are numbers
+    return 0 if control is None and 0 not in numbers else control, numbers
+
+
+def _read_experiment(y: Any, treatment: Any, sample_weight: Any, control: Label | None) -> Target | None:
     if y is None:
         if treatment is not None:
             raise ValueError("treatment was given without y: an experiment needs both, to measure what the plan gains")
         return None
-    experiment = read_measured(y, treatment, sample_weight, control=control)
+    return read_measured(y, treatment, sample_weight, control=control)
+
+
+def _check_experiment(experiment: Target, uplift: Floats) -> None:
+    """Refuse an experiment on other people, or with other arms."""
     if len(experiment) != len(uplift):
         raise ValueError(
             f"score has {len(uplift):,} rows and y has {len(experiment):,}: the experiment must be on the same people; for others, make the "
@@ -159,7 +187,6 @@ def _read_experiment(
             f"score has {uplift.shape[1]} column(s) and treatment {experiment.n_arms} arm(s) {experiment.arms!r} besides control: "
             "expected one column per arm, in this order"
         )
-    return experiment
 
 
 def _read_labels(control: Label | None, arms: Sequence[Label] | None, n_arms: int) -> list[Label]:
@@ -217,8 +244,8 @@ def _read_costs(cost: Any, n: int, labels: Sequence[Label]) -> Floats | None:
     arms = list(labels[1:])
     if cost is None:
         return None
-    if isinstance(cost, Mapping):
-        cost = _costs_by_label(cost, labels)
+    cost = _keyed(cost, labels)
+    cost = _costs_by_label(cost, labels) if isinstance(cost, Mapping) else by_label(cost, arms, "cost", labels[0])
     values = _numbers(cost, "cost")
     _no_negatives(values, "cost", "a cost is 0 or more; what treatment brings in belongs into value")
     check_magnitude(values, "cost")
@@ -237,6 +264,16 @@ def _read_costs(cost: Any, n: int, labels: Sequence[Label]) -> Floats | None:
             "number per arm, or one per person and arm"
         )
     return np.ascontiguousarray(matrix)
+
+
+def _keyed(cost: Any, labels: Sequence[Label]) -> Any:
+    """A column of pandas whose index is of arms, as a mapping."""
+    index = None if np.ndim(cost) != 1 else index_of(cost)
+    return (
+        dict(cost.items())
+        if index is not None and any(label in index for label in labels[1:]) and len(cost) <= len(labels)
+        else cost
+    )
 
 
 def _costs_by_label(cost: Mapping[Any, Any], labels: Sequence[Label]) -> list[Any]:

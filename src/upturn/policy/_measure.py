@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -184,18 +184,18 @@ class PlanValue:
         """In an experiment, or by its rows' effect scores; ``made`` are the upgrades of the plan, those above the cut first."""
         start = cut - int(np.ceil(_BAND * cut))
         stops = np.array([start, cut, len(made)])
-        units = measure(made, stops, experiment, experiment.y, replicates)
-        money = measure_money(units, made, stops, people, experiment, None, replicates)
-        before = None
-        if effects is not None:
-            before, units = (
-                units if money is None else money,
-                measure_effects(made, stops, experiment, effects, replicates),
-            )
-            money = measure_money(units, made, stops, people, experiment, effects, replicates)
+        if effects is None:
+            units = measure(made, stops, experiment, experiment.y, replicates)
+        else:
+            units = measure_effects(made, stops, experiment, effects, replicates)
+        money = measure_money(units, made, stops, people, experiment, effects, replicates)
         weights = experiment.weights
         band = float(weights[made.row[start:cut]] @ made.cost[start:cut]) / float(weights.sum())
-        return cls(people, plan, experiment.weight, units, money, replicates, band, before=before)
+        return cls(people, plan, experiment.weight, units, money, replicates, band)
+
+    def adjusted_from(self, plain: PlanValue) -> PlanValue:
+        """The same, knowing what the plan brought before what was expected of everybody was taken off."""
+        return replace(self, before=plain.units if plain.money is None else plain.money)
 
     def gain(self, n: int) -> float:
         """Of ``n`` people."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from upturn._arrays import Arms, Floats
 from upturn._columns import as_column, to_numpy, warn_user
 from upturn._html import paragraphs
 from upturn._results import Table, library_of, new_frame, number_text
+from upturn._rows import check_index, same_rows
 from upturn._seeds import make_seed
 from upturn._target import Label, decode
 from upturn._units import is_rate, unit_scale, unit_text
@@ -69,6 +70,8 @@ class Targeting:
     rate : bool
         Whether the outcome is yes or no (without an experiment: no prediction is larger than 1), so that gains are printed per
         1,000 people; others are printed per person.
+    index : pandas index or None
+        What the table of the scores calls everybody; row numbers where it does not.
     comparison : Table
         This plan beside treating nobody, as many people at random, and everybody with either arm: gains, costs and net
         profits per person with their intervals, and by how much this plan is better, a paired difference (in net
@@ -91,6 +94,7 @@ class Targeting:
     comparison: Table
     score: Floats
     rate: bool = False
+    index: Any = field(default=None, compare=False)
 
     @property
     def n(self) -> int:
@@ -165,11 +169,14 @@ class Targeting:
             lines.append(f"Predicted gain {unit}: {number_text(scale * self.predicted_gain)}")
         if self.profit is not None:
             lines.append(f"{word} net profit: {_text(self.profit)}, {number_text(self.profit / self.n)} per person")
-        unit = "person" if self.rule.by_person else "unit of cost"
         if np.isfinite(self.marginal_gain):
-            lines.append(f"Marginal gain at the cut, per {unit}: {number_text(self.marginal_gain)} predicted")
+            many = self.rate and not self.rule.with_value  # in money it is what one of them brings
+            unit, scale = ("person" if self.rule.by_person else "unit of cost"), unit_scale(many)
+            if many:
+                unit = "1,000 people" if self.rule.by_person else "1,000 units of cost"
+            lines.append(f"Marginal gain at the cut, per {unit}: {number_text(scale * self.marginal_gain)} predicted")
             if self.marginal_measured is not None:
-                lines[-1] += f", {_text(self.marginal_measured)} measured just above it"
+                lines[-1] += f", {_text(_scaled(self.marginal_measured, scale))} measured just above it"
         else:
             lines.append("Nobody is left whom it would pay to treat.")
         return "\n".join(lines)
@@ -183,7 +190,8 @@ class Targeting:
         Parameters
         ----------
         ids : array-like of shape (n,), optional
-            What to call everybody, such as customer numbers or the index of the table; row numbers otherwise.
+            What to call everybody, such as customer numbers; by default the index of the scores, where they came with one, and row
+            numbers otherwise.
 
         Returns
         -------
@@ -191,7 +199,11 @@ class Targeting:
             Columns ``id``, ``arm`` (the label everybody should get), ``rank`` (1 is the most rewarding) and ``score`` (the
             predicted uplift of that arm).
         """
-        names = np.arange(self.n) if ids is None else as_column(to_numpy(ids, "ids"), "ids")
+        if ids is None:
+            ids = np.arange(self.n) if self.index is None else self.index
+        else:
+            check_index(self.index, "score", ids, "ids")
+        names = as_column(to_numpy(ids, "ids"), "ids")
         if len(names) != self.n:
             raise ValueError(
                 f"ids has {len(names):,} values and the plan is for {self.n:,} people: expected one for each"
@@ -213,6 +225,7 @@ class Targeting:
         return ": " + ", ".join(f"{label!r} {count:,}" for label, count in zip(labels[1:], counts, strict=True))
 
 
+@same_rows
 def target(
     score: Any,
     *,
@@ -254,8 +267,10 @@ def target(
 
     Parameters
     ----------
-    score : array of shape (n,) or (n, K)
-        Predicted uplift of the people on the list, a column per treatment arm.
+    score : array or frame of shape (n,) or (n, K)
+        Predicted uplift of the people on the list, a column per treatment arm. Columns of a frame that are named as the arms are taken
+        by their names, in any order; where there is no experiment, the names are the arms'. The index of pandas is kept for
+        ``to_frame``.
     fraction : float, optional
         Share of people to treat.
     budget : float, optional
@@ -323,7 +338,10 @@ def target(
         found = PlanValue.predicted(people, plan)
     else:
         effects = read_effects(experiment, propensity, response)
+        without = None if response is None else read_effects(experiment, propensity, None)
         found = PlanValue.measured(people, plan, made, cut, experiment, effects, replicates)
+        if response is not None:
+            found = found.adjusted_from(PlanValue.measured(people, plan, made, cut, experiment, without, replicates))
     rate = bool(np.abs(people.uplift).max() <= 1) if experiment is None else is_rate(experiment)
     spent = 0.0 if people.cost is None else plan.total(people.cost)
     predicted_gain = plan.total(people.uplift)
@@ -345,6 +363,7 @@ def target(
         comparison=found.comparison(library_of(score, y, treatment), rate),
         score=people.uplift,
         rate=rate,
+        index=people.index,
     )
 
 
@@ -358,5 +377,5 @@ def _text(value: float) -> str:
 
 
 def _money(value: float) -> str:
-    """An amount to the cent."""
-    return f"{value:,.2f}".rstrip("0").rstrip(".")
+    """An amount that is counted, not estimated: whole, and below 100 to the cent."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:,.2f}".rstrip("0").rstrip(".")

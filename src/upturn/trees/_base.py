@@ -232,7 +232,8 @@ class TreeModel(UpliftEstimator):
         check_is_fitted(self)
         if not is_whole(tree) or not 0 <= tree < self.nodes_.n_trees:
             raise ValueError(f"tree={tree!r}: expected a number from 0 to {self.nodes_.n_trees - 1}")
-        return _export.describe(self.nodes_.tree(tree), self.bins_, self._schema, [self.control_, *self.arms_])
+        labels = [self.control_, *self.arms_]
+        return _export.describe(self.nodes_.tree(tree), self.bins_, self._schema, labels, self._rate)
 
 
 def _rows_by_size(n: float) -> float:

@@ -10,14 +10,16 @@ from numpy.typing import NDArray
 
 from upturn._arrays import Bools
 from upturn._parameters import check, whole
+from upturn._results import number_text
 from upturn._table import Schema
 from upturn._target import Label
+from upturn._units import unit_scale, unit_text
 from upturn.trees._bins import Bins
 from upturn.trees._nodes import Nodes
 
 
-def describe(nodes: Nodes, bins: Bins, schema: Schema, arms: Sequence[Label]) -> dict[str, Any]:
-    """One tree as nested dicts of JSON values.
+def describe(nodes: Nodes, bins: Bins, schema: Schema, arms: Sequence[Label], rate: bool) -> dict[str, Any]:
+    """One tree as nested dicts of JSON values, in plain units; ``rate`` says whether the outcome is yes or no.
 
     A node has ``node`` (its number), ``weight`` and ``response`` per arm (control first, as listed by ``arms`` at the
     top), ``effect`` of each arm against control; an inner node also ``feature``, ``gain``, ``missing`` ("left" or
@@ -49,7 +51,7 @@ def describe(nodes: Nodes, bins: Bins, schema: Schema, arms: Sequence[Label]) ->
         else:
             out["threshold"] = threshold(bins, feature, int(nodes.cut[node]))
         out["left"], out["right"] = built[left], built[left + 1]
-    return {"arms": list(arms), "root": built[0]}
+    return {"arms": list(arms), "rate": rate, "root": built[0]}
 
 
 def set_members(words: NDArray[np.uint64]) -> Bools:
@@ -69,10 +71,10 @@ def threshold(bins: Bins, feature: int, cut: int) -> float | None:
 DIGITS = whole(least=1, most=17).named("a number of significant digits from 1 to 17")
 
 
-def written(value: float, digits: int, sign: str = "") -> str:
-    """A number with so many significant digits, and its whole part in full up to a billion: 30600, not 3.06e+04."""
-    ahead = len(str(int(abs(value)))) if 1.0 <= abs(value) < 1e9 else 0
-    return f"{value:{sign}.{max(digits, ahead)}g}"
+def written(value: float, digits: int) -> str:
+    """A bound with so many significant digits and its whole part in full, as it is compared with: 30612, not 3.061e+04."""
+    ahead = len(str(int(abs(value)))) if 1.0 <= abs(value) < 1e17 else 0
+    return number_text(value, digits=max(digits, ahead)).replace(",", "")
 
 
 def condition(node: dict[str, Any], digits: int = 4, most_levels: int | None = None, side: str = "left") -> str:
@@ -92,19 +94,29 @@ def condition(node: dict[str, Any], digits: int = 4, most_levels: int | None = N
     return f"{name} {'<=' if side == 'left' else '>'} {written(node['threshold'], digits)}{tail}"
 
 
+def effect_words(node: dict[str, Any], tree: dict[str, Any], digits: int) -> list[str]:
+    """The effect of every arm in the units of print, with the names of several arms."""
+    arms, scale = tree["arms"][1:], unit_scale(tree["rate"])
+    texts = [number_text(scale * effect, "+", digits) for effect in node["effect"]]
+    return texts if len(arms) == 1 else [f"{arm} {text}" for arm, text in zip(arms, texts, strict=True)]
+
+
+def response_words(node: dict[str, Any], tree: dict[str, Any], digits: int) -> list[str]:
+    """Response and weight of control and every arm."""
+    scale, rows = unit_scale(tree["rate"]), zip(tree["arms"], node["response"], node["weight"], strict=True)
+    return [
+        f"{arm}: {number_text(scale * response, '', digits)} (n={number_text(n, '', 6)})" for arm, response, n in rows
+    ]
+
+
 def to_text(tree: dict[str, Any], digits: int = 4) -> str:
-    """Indented text: a line a test, and in every node each arm's weight and response."""
+    """Indented text: the units, then a line a test, and in every node the effects and each arm's response and weight."""
     check("digits", digits, DIGITS)
-    arms = [str(arm) for arm in tree["arms"]]
-    lines: list[str] = []
+    lines = [f"effects and outcomes {unit_text(tree['rate'])}"]
 
     def numbers(node: dict[str, Any]) -> str:
-        parts = [
-            f"{arm}: {written(response, digits)} (n={written(weight, 6)})"
-            for arm, response, weight in zip(arms, node["response"], node["weight"], strict=True)
-        ]
-        effects = ", ".join(written(effect, digits, "+") for effect in node["effect"])
-        return f"effect {effects} [{'; '.join(parts)}]"
+        effects = ", ".join(words for words in effect_words(node, tree, digits))
+        return f"effect {effects} [{'; '.join(response_words(node, tree, digits))}]"
 
     waiting = [("all", tree["root"], 0)]
     while waiting:

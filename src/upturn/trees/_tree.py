@@ -122,9 +122,10 @@ class UpliftTree(MemberTree):
     >>> y = rng.random(4000) < 0.4 + 0.3 * treatment * np.where(X[:, 0] < 5, 1, -1)
     >>> tree = UpliftTree(max_depth=1, random_state=0).fit(X, y, treatment)
     >>> print(tree.export_text(digits=2))
-    all: effect +0.0073 [0: 0.39 (n=1948); 1: 0.4 (n=2052)]
-    |   x0 <= 4.5: effect +0.32 [0: 0.39 (n=957); 1: 0.71 (n=1016)]
-    |   x0 > 4.5: effect -0.3 [0: 0.4 (n=991); 1: 0.099 (n=1036)]
+    effects and outcomes per 1,000 people
+    all: effect +7.3 [0: 390 (n=1,948); 1: 400 (n=2,052)]
+    |   x0 <= 4.5: effect +320 [0: 390 (n=957); 1: 710 (n=1,016)]
+    |   x0 > 4.5: effect -300 [0: 400 (n=991); 1: 99 (n=1,036)]
     >>> tree.recommend([[2, 0], [7, 0]])
     array([1, 0])
     """
@@ -229,12 +230,15 @@ class UpliftTree(MemberTree):
     def export_json(self) -> dict[str, Any]:
         """The tree as nested dicts of JSON values.
 
-        ``{"arms": [...], "root": node}``; a node has ``node``, ``weight`` and ``response`` per arm (control first) and
+        ``{"arms": [...], "rate": bool, "root": node}``, ``rate`` saying whether the outcome is yes or no; a node has ``node``, ``weight`` and ``response`` per arm (control first) and
         ``effect``; an inner node also ``feature``, ``gain``, ``missing`` (the side), ``threshold`` (values up to it go
         left) or ``levels`` (those go left), ``left`` and ``right``.
         """
         return self._describe(0)
 
     def export_text(self, *, digits: int = 4) -> str:
-        """The tree as indented text, with each arm's response and number of rows in every node."""
+        """The tree as indented text, with effects and each arm's response and number of rows in every node.
+
+        Rates are per 1,000 people, other outcomes per person, with so many significant digits.
+        """
         return _export.to_text(self.export_json(), digits)
