@@ -24,12 +24,15 @@ def run(
     """Run the missing seeds of a plan; return how many were run. A case whose data are not there is named and left out."""
     found = _kept.read(part, folder)
     planned = [(case, seeds) for case, seeds in part.plan(size) if only.lower() in str(case).lower()]
+    most = max((seeds for _, seeds in planned), default=0)
     missing = [
-        (case, seed)
+        (seeds < most, seed, case)
         for case, seeds in planned
         for seed in range(seeds)
         if seed not in found.of(case).seeds
-    ]  # fmt: skip
+    ]
+    # A run that is stopped has something of every case; those of few repeats are large, and come last.
+    missing = [(case, seed) for _, seed, case in sorted(missing, key=lambda one: one[:2])]
     tell(f"{part.name} ({size}): {sum(seeds for _, seeds in planned)} runs, {len(missing)} to do")
     commit, last, done, absent = _commit(), time.monotonic(), 0, set()
     try:
