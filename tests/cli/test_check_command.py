@@ -78,6 +78,9 @@ def test_outcomes_in_words(upturn, mail):
     words.write_csv("yes.csv")
     first = upturn("check", "yes.csv", *FLAGS, "--json")
     assert "visit: 'yes' counts as 1 and 'no' as 0" in first.json["notes"]
+    german = mail.with_columns(visit=pl.when(pl.col("visit") == 1).then(pl.lit("Ja")).otherwise(pl.lit("Nein")))
+    german.write_csv("ja.csv")
+    assert upturn("check", "ja.csv", *FLAGS, "--json").json["arms"] == first.json["arms"]
     odd = mail.with_columns(visit=pl.when(pl.col("visit") == 1).then(pl.lit("came")).otherwise(pl.lit("stayed")))
     odd.write_csv("odd.csv")
     ran = upturn("check", "odd.csv", *FLAGS)
@@ -115,6 +118,10 @@ def test_expected_shares(upturn, mail):
         (["mail.csv", "--outcome", "visit", "--treatment", "joined"], "expected the labels of arms"),
         (["mail.csv", "--outcome", "visit", "--treatment", "customer"], "expected the labels of at most 255 arms"),
         (["mail.csv", "--outcome", "visit", "--treatment", "region"], "say which of them it is, with --control LABEL"),
+        (
+            ["words.csv", "--outcome", "c", "--treatment", "b"],
+            "has a single column, 'a b c'; expected several, with commas",
+        ),
         (["mial.csv", *FLAGS], "there is no file 'mial.csv': did you mean 'mail.csv'?"),
         ([], "no table was named"),
         (["mail.csv", *FLAGS, "--expected", "half"], "expected a share for each arm, as in control=0.5,mail=0.5"),
@@ -126,6 +133,7 @@ def test_expected_shares(upturn, mail):
 )
 def test_errors_are_one_line(upturn, mail, arguments, message):
     mail.write_csv("mail.csv")
+    pl.DataFrame({"a b c": ["1 2 3"] * 30}).write_csv("words.csv")
     ran = upturn("check", *arguments, "--quiet")
     assert ran.code == 2
     assert ran.out == ""
@@ -201,6 +209,21 @@ def test_roles_survive_the_file(tmp_path):
 )
 def test_what_looks_like_an_identifier(column, expected):
     assert (looks_like_id(column) is not None) is expected
+
+
+def test_columns_that_are_nearly_numbers_are_named(upturn, mail):
+    strange = mail.with_columns(
+        age=pl.when(pl.int_range(pl.len()) % 40 == 0).then(pl.lit("n.a.")).otherwise(pl.col("age").cast(pl.String)),
+        spend_before=pl.col("spend_before").cast(pl.String).fill_null("?"),
+        income=pl.format("${},{}", pl.col("age"), pl.int_range(pl.len()) % 900 + 100),
+    )
+    strange.write_csv("mail.csv")
+    ran = upturn("check", "mail.csv", *FLAGS, "--json")
+    said = "age: taken as text, because 50 of 2,000 values are no plain numbers, such as 'n.a.'; mend or empty those for a column of numbers"
+    assert said in ran.json["notes"]
+    assert any(note.startswith("income: taken as text, because 2,000 of 2,000") for note in ran.json["notes"])
+    assert {"age", "spend_before", "income"} <= set(ran.json["features"])
+    assert not any(note.startswith("spend_before") for note in ran.json["notes"])  # a question mark is a gap
 
 
 def test_leaks_are_seen_and_ordinary_columns_are_not():

@@ -81,6 +81,7 @@ WRITERS = {
     "stream.arrow": lambda table, path: (table.write_ipc_stream(path), path)[1],
     "a.feather": lambda table, path: (table.write_ipc(path, compression="zstd"), path)[1],
     "a.jsonl": lambda table, path: (table.write_ndjson(path), path)[1],
+    "a.json": lambda table, path: (table.write_json(path), path)[1],
     "no-ending": lambda table, path: (table.write_parquet(path), path)[1],
     "a.sqlite": to_sqlite,
     "a.duckdb": to_duckdb,

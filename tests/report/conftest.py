@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from small_pages import OPTIONS, make_experiment, small_forest
+from small_pages import OPTIONS, Average, make_experiment, small_forest
 
 import upturn as up
 from upturn.trees import UpliftTree
@@ -38,3 +38,9 @@ def trial_page(mail):
     lost[:150] = np.nan
     tree = UpliftTree(max_depth=3, random_state=0)
     return up.report(X, lost, treatment, estimator=tree, models={}, audience="trial", outcome="remission", **OPTIONS)
+
+
+@pytest.fixture(scope="session")
+def flat_page():
+    """Folds that predict one effect for everybody, each its own."""
+    return up.report(*make_experiment(1500, slope=0.0, seed=3), estimator=Average(), models={}, **OPTIONS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+from sklearn.base import BaseEstimator
 
 from upturn.trees import UpliftForest
 
@@ -13,6 +14,18 @@ OPTIONS = {"cv": 2, "n_bootstrap": 60, "n_jobs": 1}
 
 def small_forest():
     return UpliftForest(25, max_depth=4, random_state=0, n_jobs=1)
+
+
+class Average(BaseEstimator):
+    """One effect for everybody: the difference of two means."""
+
+    def fit(self, X, y, treatment, sample_weight=None):
+        self.arms_, self.control_ = ["mail"], "control"
+        self.effect_ = y[treatment == "mail"].mean() - y[treatment == "control"].mean()
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.effect_)
 
 
 def make_experiment(n, arms=1, slope=0.5, seed=0):

@@ -82,7 +82,7 @@ def set_field(browser, name, number):
     )
 
 
-@pytest.mark.parametrize("which", ["page", "offers_page", "trial_page"])
+@pytest.mark.parametrize("which", ["page", "offers_page", "trial_page", "flat_page"])
 def test_it_loads_without_complaint_or_network(show, which, request):
     import json
 
@@ -94,13 +94,14 @@ def test_it_loads_without_complaint_or_network(show, which, request):
         if message["method"] == "Network.requestWillBeSent":
             asked.append(message["params"]["request"]["url"])
     assert [url for url in asked if not url.startswith("data:")] == [browser.current_url]
-    assert len(browser.find_elements("css selector", ".chart canvas")) == 4
+    assert len(browser.find_elements("css selector", ".chart canvas")) == (0 if which == "flat_page" else 4)
 
 
 def test_the_slider_moves_the_numbers_to_those_of_target(show, page, mail):
     _, y, treatment = mail
     browser = show(page)
     stops, score, n = page.page["data"]["budget"], page.scores["forest"], len(y)
+    assert browser.find_element("id", "out-share").text == f"{page.page['key'][0]['value']} of the list"
     for stop, cost, worth in ((stops["plan"], 2, 30), (20, 2, 30), (20, 0.7, 12.5), (80, 0.7, 12.5)):
         set_field(browser, "slider", stop)
         set_field(browser, "cost", cost)

@@ -9,12 +9,12 @@ from importlib.resources import files
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
-from small_pages import HOSTILE, OPTIONS, make_experiment, small_forest
+from small_pages import HOSTILE, OPTIONS, Average, make_experiment, small_forest
 
 import upturn as up
 from upturn._report import _page
 from upturn._report._held_out import ONE_RULE
-from upturn._report._words import signed
+from upturn._report._words import percent, signed
 from upturn.metrics import auuc
 from upturn.metrics._multiple import holm
 from upturn.policy import target
@@ -229,6 +229,9 @@ def test_the_numbers_to_remember_are_those_of_the_answer(page):
     row = plan.comparison["whom"].tolist().index("as many at random")
     shown = {cell["name"]: cell["value"] for cell in _page._key(page._found)}
     assert shown["profit over random"] == signed(1000 * plan.comparison["this plan better by"][row])
+    share = plan.comparison["treated"][plan.comparison["whom"].tolist().index("this plan")]
+    assert shown["people to treat"] == percent(share)
+    assert page.answer.sentence.startswith(f"Treat {percent(share)} of people:")
 
 
 def test_noise_gets_no_recommendation():
@@ -240,6 +243,83 @@ def test_noise_gets_no_recommendation():
     assert "Nothing here is worth targeting by" in read.text
     assert found.page["data"]["budget"] is None
     assert "Whom the plan treats" not in read.text
+
+
+def test_one_effect_for_everybody_is_no_ranking(flat_page):
+    """The folds' averages differ by chance: they are not put in an order, drawn, or treated by."""
+    found = flat_page
+    assert {name: count.tolist() for name, count in found._found.held.constant.items()} == {
+        "Average": [2],
+        ONE_RULE: [0],
+    }
+    assert len(np.unique(found.scores["Average"])) == 1
+    assert found.answer.kind == "random"
+    assert found.answer.sentence.startswith("One effect for everybody: on 1,500 rows nothing shows that effects differ")
+    assert float(found._found.measured.areas["Average"]) == 0
+    read = Reader(found.html)
+    assert "There is no ranking." in read.text
+    assert read.ids("section") == [name for name in SECTIONS if name != "budget"]
+    assert not [a for _, a in read.tags if a.get("class", "").startswith("chart")]
+    assert "Tenths" not in read.text
+    assert not [a for name, a in read.tags if name == "img"]
+
+
+def test_an_arm_with_one_effect_for_everybody_is_not_ranked(offers):
+    """The other arm is."""
+
+    class Half(Average):
+        def fit(self, X, y, treatment, sample_weight=None):
+            super().fit(X, y, treatment)
+            self.arms_ = ["call", "mail"]
+            return self
+
+        def predict(self, X):
+            return np.column_stack([X["age"].to_numpy() / 100, super().predict(X)])
+
+    found = up.report(*offers, estimator=Half(), models={}, **OPTIONS)
+    assert found._found.held.flat_arms("Half").tolist() == [False, True]
+    assert len(np.unique(found.scores["Half"][:, 1])) == 1
+    assert (
+        "The Half predicts one effect of mail for everybody: of that arm there is no ranking" in Reader(found.html).text
+    )
+    assert any(line.startswith("In every fold the Half predicted one effect of mail") for line in found.answer.sure)
+    curve = found.page["data"]["curves"]["uplift"]["mail"]["Half"]
+    assert curve["y"] == pytest.approx(curve["random"], abs=1e-3)
+
+
+def test_folds_without_an_effect_that_differs_are_counted(mail):
+    class Sometimes(Average):
+        """One effect for everybody in the first fold."""
+
+        def predict(self, X):
+            Sometimes.asked += 1
+            return super().predict(X) if Sometimes.asked == 1 else X["age"].to_numpy()
+
+    Sometimes.asked = 0
+    found = up.report(*mail, estimator=Sometimes(), models={}, **OPTIONS)
+    assert any(line.startswith("In 1 of 2 folds the Sometimes predicted one effect") for line in found.answer.sure)
+    assert len(np.unique(found.scores["Sometimes"])) > 100
+
+
+def test_a_ranking_whose_plan_is_no_better_than_chance_is_not_a_recommendation():
+    """Everybody gains, some more than others: whom to leave out is not a question, unless treating costs something."""
+    X, _, treatment = make_experiment(4000)
+    rng, age = np.random.default_rng(5), X["age"].to_numpy()
+    gain = 0.08 + 0.3 * ((age - 18) / 62 + (X["spend_before"].fill_null(60).to_numpy() < 50)) / 2
+    y = (rng.random(len(X)) < 0.2 + gain * (treatment == "mail")).astype(float)
+    found = up.report(X, y, treatment, estimator=small_forest(), models={}, **OPTIONS)
+    assert found.answer.kind == "ranking"
+    assert found.answer.sentence.startswith(
+        "No recommendation whom to treat: the forest ranks people better than chance, but"
+    )
+    assert any("Say what treating costs" in line for line in found.answer.advice)
+    read = Reader(found.html)
+    assert "A ranking, but no plan" in read.text
+    assert "Recommendation" not in read.text.split("How sure")[0]
+    assert read.ids("section") == SECTIONS
+    assert "To choose from the next list" not in read.text
+    paid = up.report(X, y, treatment, estimator=small_forest(), models={}, cost=5, value=20, **OPTIONS)
+    assert paid.answer.kind == "recommend"
 
 
 def test_a_model_no_better_than_a_rule_is_not_recommended(mail):
@@ -260,7 +340,7 @@ def test_an_unsound_experiment_gets_no_recommendation(mail):
 def test_a_trial_speaks_of_patients_and_not_of_money(trial_page):
     read = Reader(trial_page.html)
     shown = read.text.lower()
-    for word in ("money", "profit", "budget", "cost", "customer", "spend "):
+    for word in ("money", "profit", "budget", "cost", "customer", "people", "spend "):
         assert word not in shown.replace("spend_before", ""), word
     for words in ("patients", "outcome missing", "analysed", "adjusted p", "effects by subgroup"):
         assert words in shown

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from upturn._check import CheckReport
-from upturn._report._held_out import ONE_RULE, Experiment
-from upturn._report._measure import Measured, Options
+from upturn._report._held_out import ONE_RULE, Experiment, HeldOut
+from upturn._report._measure import Measured, Money, Options
 from upturn._report._people import People
 from upturn._report._words import condition, listed, number, percent, with_interval
 from upturn._target import Target
 from upturn.metrics import Estimate
 
-Kind = Literal["recommend", "rule", "random", "unsound"]
+Kind = Literal["recommend", "ranking", "rule", "random", "unsound"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,10 @@ class Words:
     def people(self) -> str:
         """Those who are treated."""
         return "patients" if self.trial else "people"
+
+    def say(self, text: str) -> str:
+        """A sentence of the library with those words."""
+        return re.sub(r"\bpeople\b", self.people, text)
 
     def arm(self, label: object, target: Target) -> str:
         """An arm in a sentence: by its label, unless that is a number."""
@@ -47,7 +52,8 @@ class Answer:
     """The answer: one sentence, how sure it is, and what to do.
 
     ``kind`` is "recommend", or why nothing is recommended: "unsound" (the experiment), "random" (no model ranks people
-    better than chance) or "rule" (none is better than a single rule).
+    better than chance), "rule" (none is better than a single rule) or "ranking" (the ranking is good, but the plan is not
+    measurably better than treating as many at random).
     """
 
     kind: Kind
@@ -64,18 +70,25 @@ def answer(
     data: Experiment,
     options: Options,
     words: Words,
+    money: Money,
+    held: HeldOut,
 ) -> Answer:
     """Decide what the page says; ``leaks`` are columns that may have been measured after the treatment."""
+    sure = _sure(measured, data, options, words, held)
     if leaks:
         was, it = ("was", "it") if len(leaks) == 1 else ("were", "them")
         mend = f"If {listed(leaks)} {was} measured after the treatment, leave {it} out and make the page again."
-        return Answer("unsound", _leaking(leaks), _sure(measured, data, options, words), [mend, *check.advice])
+        return Answer("unsound", _leaking(leaks), sure, [mend, *map(words.say, check.advice)])
     kind = _kind(check, measured)
-    say = {"recommend": _recommend, "rule": _rule, "random": _random, "unsound": _unsound}[kind]
-    sentence, advice = say(check, measured, people, data, words)
+    if kind == "ranking":
+        sentence, advice = _ranking(measured, words, money)
+    elif kind == "random" and held.is_flat(measured.main):
+        sentence, advice = _flat(check, measured, data, words)
+    else:
+        say = {"recommend": _recommend, "rule": _rule, "random": _random, "unsound": _unsound}[kind]
+        sentence, advice = say(check, measured, people, data, words)
     if words.trial and kind != "unsound":
         sentence = _in_a_trial(kind, check, data, words)
-    sure = _sure(measured, data, options, words)
     if kind == "recommend":
         gain = number(1000 * measured.plan.predicted_gain / measured.plan.n)
         sure.append(
@@ -91,6 +104,8 @@ def _kind(check: CheckReport, measured: Measured) -> Kind:
         return "random"
     if not measured.better[ONE_RULE][1] > 0:
         return "rule"
+    if measured.plan.n_treated and not _better(measured, "as many at random")[1] > 0:
+        return "ranking"
     return "recommend"
 
 
@@ -101,6 +116,11 @@ def row_of(measured: Measured, whom: str) -> dict[str, Any]:
     return {name: table[name][at] for name in table.columns}
 
 
+def plan_share(measured: Measured) -> float:
+    """The share of people whom the plan treats: the same number wherever the page says it."""
+    return float(row_of(measured, "this plan")["treated"])
+
+
 def _better(measured: Measured, whom: str) -> tuple[float, float, float]:
     """By how much the plan is better than another one, per 1,000 people."""
     row = row_of(measured, whom)
@@ -108,15 +128,17 @@ def _better(measured: Measured, whom: str) -> tuple[float, float, float]:
 
 
 def _treat(measured: Measured, data: Experiment, words: Words) -> str:
-    plan = measured.plan
-    share = percent(plan.n_treated / plan.n)
     if data.target.n_arms == 1:
-        return f"Treat {share} of {words.people}"
-    counts = [int((plan.arm == k + 1).sum()) for k in range(data.target.n_arms)]
+        return f"Treat {percent(plan_share(measured))} of {words.people}"
+    weight = data.target.weights
+    shares = [
+        float(weight[measured.plan.arm == k + 1].sum() / weight.sum()) if (measured.plan.arm == k + 1).any() else 0.0
+        for k in range(data.target.n_arms)
+    ]
     parts = [
-        f"{words.arm(label, data.target)} to {percent(count / plan.n)}"
-        for label, count in zip(data.target.arms, counts, strict=True)
-        if count
+        f"{words.arm(label, data.target)} to {percent(share)}"
+        for label, share in zip(data.target.arms, shares, strict=True)
+        if share
     ]
     return f"Give {listed(parts)} of {words.people}" if parts else f"Treat none of the {words.people}"
 
@@ -163,6 +185,47 @@ def _recommend(
     return text, advice
 
 
+def _ranking(measured: Measured, words: Words, money: Money) -> tuple[str, list[str]]:
+    """The order of people is right, but the plan goes too far down to gain by it, or not far enough to show it."""
+    more, share = with_interval(*_better(measured, "as many at random")), percent(plan_share(measured))
+    what = words.outcome if measured.plan.profit is None else "net profit"
+    if measured.plan.n_treated == measured.plan.n:
+        found = f"everybody is predicted to gain, so the plan is to treat all {words.people}, and a ranking has nothing to choose"
+    else:
+        found = (
+            f"treating the {share} of {words.people} who are predicted to gain is not measurably better than treating as many at "
+            f"random, by {more} of {what} {words.per_1000}"
+        )
+    sentence = (
+        f"No recommendation whom to treat: the {measured.main} ranks {words.people} better than chance, but {found}."
+    )
+    if words.trial:
+        return sentence, ["Effects differ, but too little for most patients to be better off with the control."]
+    advice = ["Where fewer are treated, the ranking does matter: the curves and the slider below say how much."]
+    if money.cost is None and money.budget is None and money.fraction is None:
+        advice.append(
+            "Say what treating costs and what the outcome is worth, or how many can be treated: then there is a plan to judge."
+        )
+    else:
+        advice.append(
+            "Treat as many as planned if that pays by itself, or fewer, the best first; more rows would tell more."
+        )
+    return sentence, advice
+
+
+def _flat(check: CheckReport, measured: Measured, data: Experiment, words: Words) -> tuple[str, list[str]]:
+    """The model itself says that everybody gains alike."""
+    sentence = (
+        f"One effect for everybody: on {len(data.target):,} rows nothing shows that effects differ, and the {measured.main} predicts the "
+        f"same for all {words.people}. On average, {_average(check, data, words)}."
+    )
+    need = "To tell whose benefit is larger takes" if words.trial else "To target takes"
+    return sentence, [
+        f"Decide for all {words.people} alike, by the average effect.",
+        f"{need} more rows, or features that say more about why somebody would respond.",
+    ]
+
+
 def _random(
     check: CheckReport, measured: Measured, people: People, data: Experiment, words: Words
 ) -> tuple[str, list[str]]:
@@ -195,6 +258,7 @@ def _in_a_trial(kind: Kind, check: CheckReport, data: Experiment, words: Words) 
     """The average effect, and whether it can be told whose is larger."""
     told = {
         "recommend": "Whose benefit is larger can be told from the features, better than chance and better than by a single rule",
+        "ranking": "Whose benefit is larger can be told from the features, better than chance and better than by a single rule",
         "rule": "Whose benefit is larger can be told better than chance, but not measurably better than by a single rule",
         "random": "Whose benefit is larger cannot be told from the features better than chance",
     }[kind]
@@ -231,15 +295,30 @@ def _unsound(
         f"No recommendation: the experiment does not look sound ({listed(check.warnings)}), so what follows may not be the "
         "treatment's doing."
     )
-    return sentence, list(check.advice)
+    return sentence, [words.say(line) for line in check.advice]
 
 
-def _sure(measured: Measured, data: Experiment, options: Options, words: Words) -> list[str]:
-    area = measured.areas[measured.main]
+def _sure(measured: Measured, data: Experiment, options: Options, words: Words, held: HeldOut) -> list[str]:
+    area, main = measured.areas[measured.main], measured.main
     chance = "better than chance" if area.low > 0 else "not measurably better than chance"
-    return [
+    lines = [
         f"Everything is measured on {len(data.target):,} rows, each scored by a model that has not seen it; "
         f"the ranges are {options.interval:.0%} intervals.",
+    ]
+    if held.is_flat(main):
+        return [
+            *lines,
+            f"In none of {held.folds} folds did the rows show to the {main} that effects differ: there is no ranking.",
+        ]
+    for label, count in zip(data.target.arms, held.constant[main].tolist(), strict=True):
+        if count:
+            of = "" if data.target.n_arms == 1 else f" of {words.arm(label, data.target)}"
+            when = "In every fold" if count == held.folds else f"In {count} of {held.folds} folds"
+            lines.append(
+                f"{when} the {main} predicted one effect{of} for everybody: its rows did not show that it differs."
+            )
+    return [
+        *lines,
         f"The ranking is {chance}: the area between its uplift curve and random targeting is "
         f"{with_interval(1000 * float(area), 1000 * area.low, 1000 * area.high)} {words.per_1000} (0 is chance).",
     ]

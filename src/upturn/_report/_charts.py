@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from upturn._report._answer import row_of
+from upturn._report._answer import plan_share, row_of
 from upturn._report._found import Found
 
 
@@ -46,7 +46,7 @@ def _with_plan(columns: dict[str, Any], found: Found) -> dict[str, Any]:
     row = row_of(found.measured, "as many at random")
     random = next(1000 * float(row[name]) for name in row if name.endswith("gain"))
     own = {
-        "share": float(row_of(found.measured, "this plan")["treated"]),
+        "share": plan_share(found.measured),
         "treated": plan.n_treated,
         "spent": plan.cost,
         "gain": float(plan.per_1000), "low": plan.per_1000.low, "high": plan.per_1000.high,
@@ -102,7 +102,7 @@ def numbers_of(found: Found) -> dict[str, Any]:
         "arms": [str(arm) for arm in found.data.target.arms],
         "curves": curves,
         "bins": binned,
-        "budget": budget if found.answer.kind != "random" else None,
+        "budget": budget if found.shows_plan else None,
     }
 
 

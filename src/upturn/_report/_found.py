@@ -28,6 +28,16 @@ class Found:
     source: dict[str, Any]
     lost: int  # rows without an outcome, which only the check has seen
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether the model of the page tells nobody from anybody."""
+        return self.held.is_flat(self.measured.main)
+
+    @property
+    def shows_plan(self) -> bool:
+        """Whether there is a ranking that a plan could go by."""
+        return self.answer.kind != "random" and not self.is_flat
+
 
 def table(head: list[str], rows: list[list[Any]], right: int | None = None) -> dict[str, Any]:
     """A table; columns from ``right`` on are numbers."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from upturn._arrays import Floats, Indices
+from upturn._arrays import Bools, Floats, Indices, Ints
 from upturn._experiment import Experiment as Encoded
 from upturn._nuisance import choose_propensity
 from upturn._splitters import UpliftGroupKFold, UpliftKFold, take_rows
@@ -21,7 +21,7 @@ from upturn.policy import UpliftCalibrator
 from upturn.trees import UpliftForest, UpliftTree
 
 ONE_RULE = "one rule"  # the name of the baseline that every model must beat
-_NAMES = {"UpliftForest": "forest", "UpliftAuto": "automatic"}
+_NAMES = {"UpliftForest": "forest", "UpliftAuto": "automatic model"}
 _CHOOSING = 3  # folds inside a fold
 _NO_EFFECTS = ("upturn.svm", "upturn.boosting")  # rooms whose scores rank people, but are no effects
 
@@ -52,12 +52,25 @@ class Experiment:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Every row's scores, (n, K) by model, and the mean importance of every feature where a model tells."""
+    """Every row's scores, (n, K) by model, the mean importance of every feature where a model tells, and of every arm the number
+    of folds in which a model predicted one effect for everybody.
+
+    Where it did so in every fold, its scores of that arm are one number: the folds' averages differ by chance, and are no ranking.
+    """
 
     scores: dict[str, Floats]
     importances: dict[str, Floats | None]
     models: dict[str, Any]
     folds: int
+    constant: dict[str, Ints]
+
+    def is_flat(self, name: str) -> bool:
+        """Whether a model tells nobody from anybody."""
+        return bool(self.flat_arms(name).all())
+
+    def flat_arms(self, name: str) -> Bools:
+        """The arms whose effect a model predicts to be the same for everybody."""
+        return np.asarray(self.constant[name] == self.folds)
 
 
 def default_models(estimator: Any, seed: int, n_jobs: int | None) -> tuple[str, dict[str, Any]]:
@@ -91,10 +104,15 @@ def prepare(model: Any, target: Target, seed: int) -> Any:
     return made
 
 
-def _settled(model: Any, data: Experiment) -> Any:
-    """A model that would look in every fold whether arms were given at random looks once: outcomes play no part in that."""
+def _settled(model: Any, data: Experiment, *, sound: bool) -> Any:
+    """A model that would look in every fold whether arms were given at random looks once: outcomes play no part in that.
+
+    Where :func:`upturn.check` has looked already and found nothing, that will do.
+    """
     if not isinstance(model, UpliftAuto) or model.propensity != "auto":
         return model
+    if sound:
+        return model.set_params(propensity="shares")
     choice = choose_propensity("auto", Encoded(*read_table(data.X, quiet=True), data.target), model.n_jobs)
     return model.set_params(propensity="shares") if choice.kind == "shares" else model
 
@@ -120,21 +138,28 @@ def halves(data: Experiment, seed: int) -> tuple[Indices, Indices]:
 
 
 def score_held_out(
-    models: Mapping[str, Any], data: Experiment, cv: int, seed: int, step: Callable[[str], Any]
+    models: Mapping[str, Any], data: Experiment, cv: int, seed: int, step: Callable[[str], Any], *, sound: bool
 ) -> HeldOut:
-    """Score every row by a model fitted to the folds it is not in; ``step`` hears what is being done."""
+    """Score every row by a model fitted to the folds it is not in; ``step`` hears what is being done.
+
+    ``sound`` says that nothing speaks against arms given at random.
+    """
     folds = split(data, cv, seed)
-    made = {name: _settled(prepare(model, data.target, seed), data) for name, model in models.items()}
+    made = {name: _settled(prepare(model, data.target, seed), data, sound=sound) for name, model in models.items()}
     scores = {name: np.empty((len(data.target), data.target.n_arms)) for name in made}
     importances: dict[str, list[Any]] = {name: [] for name in made}
+    constant = {name: np.zeros(data.target.n_arms, dtype=np.int64) for name in made}
     for name, model in made.items():
         for number, (train, test) in enumerate(folds, 1):
             step(f"{name}, fold {number} of {len(folds)}")
             fitted = data.take(train).fit(clone(model))
             scores[name][test] = np.asarray(fitted.predict(take_rows(data.X, test))).reshape(len(test), -1)
+            constant[name] += np.ptp(scores[name][test], axis=0) == 0
             importances[name].append(getattr(fitted, "feature_importances_", None))
+        flat = constant[name] == len(folds)
+        scores[name][:, flat] = scores[name][:, flat].mean(axis=0)
     means = {name: None if any(v is None for v in found) else _mean(found) for name, found in importances.items()}
-    return HeldOut(scores, means, made, len(folds))
+    return HeldOut(scores, means, made, len(folds), constant)
 
 
 def _mean(found: list[Floats]) -> Floats:

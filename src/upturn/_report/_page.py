@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Floats
-from upturn._report._answer import row_of
+from upturn._report._answer import plan_share, row_of
 from upturn._report._appendix import data_card, settings
 from upturn._report._charts import numbers_of, stops_of
 from upturn._report._found import Found, table
@@ -32,19 +32,25 @@ def make_page(found: Found) -> dict[str, Any]:
         "date": _today(),
         "rows": f"{len(target):,}",
         "arms": [str(label) for label in target.arms],
+        "flat": found.is_flat,
+        "flat_arms": [
+            words.arm(label, target)
+            for label, flat in zip(target.arms, found.held.flat_arms(found.measured.main), strict=True)
+            if flat
+        ],
         "control": str(target.control),
         "answer": found.answer,
         "key": _key(found),
         "check": _check(found),
         "models": _models(found),
-        "plans": _plans(found),
+        "plans": _plans(found) if found.shows_plan else None,
         "curves": _curve_tables(found),
         "bins": _bins(found),
-        "budget": _budget_table(found) if found.answer.kind != "random" else None,
+        "budget": _budget_table(found) if found.shows_plan else None,
         "money": not words.trial,
         "importances": _bars(found.people.importances),
         "groups": _groups(found.people.groups, found),
-        "profiles": _profiles(found),
+        "profiles": _profiles(found) if found.shows_plan else None,
         "by_feature": _by_feature(found),
         "card": data_card(found),
         "settings": settings(found),
@@ -86,7 +92,7 @@ def _key(found: Found) -> list[dict[str, str]]:
         cells.append(
             {
                 "name": f"{words.people} to treat",
-                "value": percent(plan.n_treated / plan.n),
+                "value": percent(plan_share(measured)),
                 "note": f"{plan.n_treated:,} of {plan.n:,}",
             }
         )
@@ -136,8 +142,8 @@ def _check(found: Found) -> dict[str, Any]:
             "check": item.check,
             "status": item.status,
             "word": _STATUS[item.status],
-            "seen": item.seen,
-            "advice": item.advice,
+            "seen": words.say(item.seen),
+            "advice": words.say(item.advice),
         }
         for item in check.findings
     ]

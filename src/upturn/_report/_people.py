@@ -64,7 +64,7 @@ def describe(measured: Measured, held: HeldOut, data: Experiment, options: Optio
         importances=_importances(held.importances[measured.main], columns.names),
         groups=_groups(data, options),
         profiles=_profiles(kind, columns, traits, data, options),
-        traits=[columns.names[j] for j in traits],
+        traits=[columns.label(j, level) for j, level in traits.items()],
         everybody=[columns.say(j, np.ones(len(kind), dtype=bool), traits[j]) for j in traits],
         rule=_rule(data, options),
         by_feature=_by_feature(data, held.importances[measured.main], columns.names, options) if trial else [],
@@ -219,8 +219,12 @@ class _Columns:
         values = values[~np.isnan(values)]
         if not len(values):
             return "n/a"
+        return number(mean_of(values)) if n_levels is None else percent(float((values == level).mean()))
+
+    def label(self, j: int, level: int) -> str:
+        """The name of a feature, with the level whose share is said."""
+        _, n_levels = few_levels(self.matrix[:, j], self.levels[j])
         if n_levels is None:
-            return number(mean_of(values))
-        names = self.levels[j]
-        word = str(names[level]) if n_levels == len(names) else "a level"
-        return f"{percent(float((values == level).mean()))} {word}"
+            return self.names[j]
+        levels = self.levels[j]
+        return f"{self.names[j]}: {levels[level] if n_levels == len(levels) else 'a level'}"

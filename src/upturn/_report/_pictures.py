@@ -16,8 +16,8 @@ _SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "upturn", "font.size": 10}
 
 
 def draw(found: Found) -> dict[str, str]:
-    """Pictures as addresses that hold them, by name; none where matplotlib is not installed."""
-    if importlib.util.find_spec("matplotlib") is None:
+    """Pictures as addresses that hold them, by name; none where there is no ranking, or no matplotlib."""
+    if found.is_flat or importlib.util.find_spec("matplotlib") is None:
         return {}
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG

@@ -35,7 +35,7 @@ class Report:
     Attributes
     ----------
     answer : Answer
-        ``kind`` ("recommend", or why nothing is: "random", "rule", "unsound"), ``sentence``, ``sure`` and ``advice``.
+        ``kind`` ("recommend", or why nothing is: "ranking", "random", "rule", "unsound"), ``sentence``, ``sure`` and ``advice``.
     check : CheckReport
     plan : Targeting
         Whom to treat, by scores of models that have not seen them.
@@ -184,7 +184,7 @@ def report(
     >>> from upturn.trees import UpliftTree
     >>> data = simulate_campaign(2000, random_state=0)
     >>> page = up.report(data.X, data.y, data.treatment, estimator=UpliftTree(max_depth=3), models={}, cv=2)
-    >>> page.answer.kind in ("recommend", "rule", "random", "unsound")
+    >>> page.answer.kind in ("recommend", "ranking", "rule", "random", "unsound")
     True
     >>> page.save("report.html")  # doctest: +SKIP
     """
@@ -227,13 +227,13 @@ def report(
     if models is not None:
         contestants = {main: contestants[main], **models}
     contestants[ONE_RULE] = one_rule(seed, n_jobs)
-    held = score_held_out(contestants, data, int(cv), seed, say)
+    held = score_held_out(contestants, data, int(cv), seed, say, sound=checked.ok)
     say("measuring")
     measured = measure(main, held, data, money, options)
     say("describing")
     people = describe(measured, held, data, options, trial=words.trial)
     leaks = [leak["column"] for leak in (about or {}).get("leaks", ())]
-    said = answer(checked, list(dict.fromkeys(leaks)), measured, people, data, options, words)
+    said = answer(checked, list(dict.fromkeys(leaks)), measured, people, data, options, words, money, held)
     source = {
         "python": _python_lines(estimator, money, audience, outcome, cv, seed),
         "next": _next_lines(contestants[main], money),

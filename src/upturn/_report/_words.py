@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
 
@@ -20,6 +21,17 @@ def mean_of(values: Floats) -> float:
     return float((values / unit).mean()) * unit
 
 
+def rounded(value: float, places: int) -> str:
+    """A number with so many decimals, thousands apart; a half is rounded up, as browsers do.
+
+    >>> rounded(72.5, 0), rounded(0.125, 2), rounded(1234567.0, 1)
+    ('73', '0.13', '1,234,567.0')
+    """
+    if value >= 1e15:
+        return f"{value:,.{places}f}"
+    return f"{Decimal(value).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):,f}"
+
+
 def number(value: float | None, digits: int = 3) -> str:
     """A few significant digits, thousands apart, a true minus sign.
 
@@ -32,11 +44,11 @@ def number(value: float | None, digits: int = 3) -> str:
         return ("" if value > 0 else MINUS) + "∞"
     size = abs(value)
     if size >= 10 ** (digits - 1) or float(value).is_integer():
-        text = f"{size:,.0f}"
+        text = rounded(size, 0)
     elif size < 1e-4:
         text = "0" if size == 0 else f"{size:.{digits - 1}e}"
     else:
-        text = f"{size:.{max(0, digits - 1 - math.floor(math.log10(size)))}f}"
+        text = rounded(size, max(0, digits - 1 - math.floor(math.log10(size))))
     return (MINUS if value < 0 and text.strip("0.,") else "") + text
 
 
@@ -79,7 +91,7 @@ def percent(share: float) -> str:
     if math.isnan(share):
         return _NONE
     for places in (0, 1, 2):
-        text = f"{100 * share:.{places}f}"
+        text = rounded(100 * share, places)
         if share in (0, 1) or float(text) not in (0, 100):
             break
     return f"{text}%"
@@ -112,5 +124,5 @@ def _places(*values: float) -> int:
 
 
 def _fixed(value: float, places: int) -> str:
-    text = f"{abs(value):,.{min(places, 8)}f}"
+    text = rounded(abs(value), min(places, 8)) if math.isfinite(value) else f"{abs(value)}"
     return (MINUS if value < 0 and text.strip("0.,") else "") + text

@@ -17,7 +17,19 @@ if TYPE_CHECKING:
 
     from upturn.cli._read import Source
 
-_MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]  # texts that stand for nothing in a CSV
+_MISSING = [
+    "",
+    "NA",
+    "N/A",
+    "#N/A",
+    "<NA>",
+    "NaN",
+    "nan",
+    "null",
+    "NULL",
+    "?",
+    ".",
+]  # texts that stand for nothing in a CSV
 SAMPLE = 1 << 16  # bytes that a format is told by
 GUESSED_FROM = 10_000  # rows that the types of a streamed table of text are guessed from
 
@@ -26,6 +38,7 @@ WORDS = {
     "parquet": "Parquet",
     "arrow": "Arrow",
     "jsonl": "JSON lines",
+    "json": "JSON",
     "excel": "Excel",
     "duckdb": "DuckDB",
     "sqlite": "SQLite",
@@ -150,6 +163,13 @@ def _scan_jsonl(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyF
     return pl.scan_ndjson(places, infer_schema_length=length, schema_overrides=types or None)
 
 
+def _scan_json(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFrame:
+    import polars as pl
+
+    contents = [source.content or b""] if source.content is not None else [_bytes_of(file) for file in source.files]
+    return pl.concat([pl.read_json(content, infer_schema_length=None) for content in contents]).lazy()
+
+
 def _scan_excel(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFrame:
     import io
 
@@ -237,6 +257,7 @@ SCANS = {
     "parquet": _scan_parquet,
     "arrow": _scan_arrow,
     "jsonl": _scan_jsonl,
+    "json": _scan_json,
     "excel": _scan_excel,
     "duckdb": _scan_duckdb,
     "sqlite": _scan_sqlite,

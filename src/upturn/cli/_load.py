@@ -19,8 +19,8 @@ from upturn.cli._say import UserError, Voice, did_you_mean
 if TYPE_CHECKING:
     import polars as pl
 
-_SUCCESS = {"yes", "true", "y", "t", "success", "1"}
-_FAILURE = {"no", "false", "n", "f", "failure", "0"}
+_SUCCESS = {"yes", "true", "y", "t", "success", "1", "ja", "oui", "si", "sí", "sì", "sim", "tak"}
+_FAILURE = {"no", "false", "n", "f", "failure", "0", "nein", "non", "nee", "nej", "nei", "não", "nie"}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
 ``mail.csv``, ``.tsv``, ``.csv.gz``     text; the delimiter and a decimal comma are found, dates are recognised
 ``.parquet``                            Parquet
 ``.arrow``, ``.feather``, ``.ipc``      Arrow
-``.jsonl``, ``.ndjson``                 a JSON object a line
+``.jsonl``, ``.ndjson``                 a JSON object a line; ``.json`` a list of such objects
 ``.xlsx``, ``.xls``, ``.xlsx::Sheet``   the first sheet, or the one named
 ``file.duckdb::table``                  needs the package duckdb
 ``file.sqlite::table``, ``.db::table``  SQLite
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import re
 import sys
 import zlib
 from collections.abc import Iterator, Mapping
@@ -43,7 +44,7 @@ _ENDINGS = {
     "sqlite": (".sqlite", ".sqlite3", ".db"),
 }
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "excel", b"SQLite format 3\x00": "sqlite"}
-_WHOLE = ("excel", "duckdb", "sqlite")  # formats that are read whole, and therefore once
+_WHOLE = ("excel", "duckdb", "sqlite", "json")  # formats that are read whole, and therefore once
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,9 @@ def _refuse_twins(source: str, names: list[str]) -> None:
     for name in names:
         first, mark, _ = name.rpartition("_duplicated_")
         if mark and first in names:
-            raise UserError(f"{source} has two columns called {first!r}: give each a name of its own in the first row")
+            raise UserError(
+                f"{source} has two columns called {first!r}: give each a name of its own in the first row (or add such a row, if there is none)"
+            )
 
 
 def find_source(data: str) -> Source:
@@ -175,6 +178,8 @@ def _kind_of_bytes(content: bytes) -> str:
             return kind
     if content.lstrip()[:1] == b"{":
         return "jsonl"
+    if re.match(rb"\s*\[\s*\{", content):
+        return "json"
     if b"\x00" in content[:4096]:
         raise UserError(
             "the table is of a format that is not known: expected CSV, Parquet, Arrow, JSON lines, Excel, DuckDB or SQLite"

@@ -24,6 +24,8 @@ FILE = "upturn.toml"
 LISTS = ("id", "drop", "keep")
 _ID_NAME = re.compile(r"(^|[_\-. ])(id|uid|guid|uuid|key)$|[a-z]I[dD]$|^(email|e-mail|phone)$", re.IGNORECASE)
 _FEWEST = 20  # rows below which nothing looks like an identifier
+_FEW_OTHERS = 0.1  # share of values that are no numbers, in a column that was meant to be one
+_SIGNS = r"[$€£%,\s]"  # that people put beside numbers
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,10 @@ def find_roles(frame: pl.DataFrame, asked: Roles, flagged: Roles, source: str) -
             )
         else:
             reason = looks_like_id(column)
-            if reason:
+            odd_ones = nearly_numbers(column)
+            if odd_ones:
+                notes.append(f"{name}: taken as text, because {odd_ones}; mend or empty those for a column of numbers")
+            elif reason:
                 ids.append(name)
                 notes.append(
                     f"{name}: looks like an identifier ({reason}); carried along, not a feature (--keep {name} to use it)"
@@ -228,8 +233,13 @@ def _split_outcome(outcome: str | None, columns: Sequence[str]) -> tuple[str, st
 
 
 def _must_be_there(name: str, role: str, columns: Sequence[str], source: str) -> None:
-    if name not in columns:
-        raise UserError(f"--{role} {name}: {source} has no column {name!r}; {did_you_mean(name, columns)}")
+    if name in columns:
+        return
+    if len(columns) == 1:
+        raise UserError(
+            f"--{role} {name}: {source} has a single column, {columns[0]!r}; expected several, with commas, semicolons, tabs or bars between"
+        )
+    raise UserError(f"--{role} {name}: {source} has no column {name!r}; {did_you_mean(name, columns)}")
 
 
 def _only_once(roles: Roles, outcome: str) -> None:
@@ -240,6 +250,22 @@ def _only_once(roles: Roles, outcome: str) -> None:
             if name in owners:
                 raise UserError(f"column {name!r} is both {owners[name]} and {role}: give it one role")
             owners[name] = role
+
+
+def nearly_numbers(column: pl.Series) -> str | None:
+    """What keeps a column of text from being one of numbers, where that is next to nothing; None elsewhere."""
+    import polars as pl
+
+    if column.dtype != pl.String:
+        return None
+    text = column.drop_nulls()
+    others = text.filter(text.str.strip_chars().cast(pl.Float64, strict=False).is_null())
+    if not len(others):
+        return None
+    bare = others.str.replace_all(_SIGNS, "").cast(pl.Float64, strict=False)
+    if len(others) > _FEW_OTHERS * len(text) and bare.null_count() > _FEW_OTHERS * len(text):
+        return None
+    return f"{len(others):,} of {len(text):,} values are no plain numbers, such as {others[0]!r}"
 
 
 def looks_like_id(column: pl.Series) -> str | None:

@@ -27,7 +27,14 @@
   const num = (value) => (value === null || !Number.isFinite(value) ? "n/a" : fixed(value, places(value)));
   const whole = (value) => fixed(value, 0);
   const range = (low, high) => { const p = places(low, high); return `${fixed(low, p)} to ${fixed(high, p)}`; };
-  const percent = (share) => `${fixed(100 * share, share > 0 && share < 0.01 ? 1 : 0)}%`;
+  function percent(share) {  // whole ones, or as many decimals as it takes not to say 0 or 100
+    let text = "";
+    for (const decimals of [0, 1, 2]) {
+      text = fixed(100 * share, decimals);
+      if (share === 0 || share === 1 || !["0", "100"].includes(String(Number(text)))) break;
+    }
+    return `${text}%`;
+  }
 
   // ---- what all charts share
   const charts = [];
@@ -113,6 +120,7 @@
   readable(curves, sayCurve);
   function legend() {
     const place = $("legend");
+    if (!place) return;  // no ranking, no curves
     place.replaceChildren();
     models.forEach((name, j) => {
       const label = document.createElement("label"), box = document.createElement("input");
