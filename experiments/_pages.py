@@ -92,10 +92,13 @@ def quotes(folder: Path = _kept.RESULTS) -> dict[str, str]:
 
 
 def expanded(text: str, said: dict[str, str]) -> str:
-    """A page with its quotes made anew."""
+    """A page with its quotes made anew; those of experiments that have no results say so."""
+    known = {part.name for part in parts()}
 
     def fill(match: re.Match[str]) -> str:
         key = f"{match[2]}/{match[3]}"
+        if key not in said and not any(one.startswith(f"{match[2]}/") for one in said) and match[2] in known:
+            return match[1] + "*(not run yet)*" + match[5]
         if key not in said:
             raise KeyError(f"{key} is quoted, and no results have it; there are {sorted(said)}")
         body = f"\n{said[key]}\n" if "\n" in said[key] else said[key]
