@@ -18,7 +18,7 @@ from sklearn.exceptions import DataConversionWarning
 import upturn as up
 from upturn import metrics, plot, policy
 from upturn._columns import is_missing
-from upturn._target import decode, is_packed, plain_label, read_score, read_target, sort_labels
+from upturn._target import decode, is_packed, plain_label, read_ranking, read_target, sort_labels
 from upturn.datasets import UpliftData
 from upturn.meta import ClassTransformation
 from upturn.trees import UpliftTree
@@ -654,15 +654,15 @@ def test_known_labels_match_by_value():
 )
 def test_bad_scores(score, message):
     with pytest.raises(ValueError, match=message):
-        read_score(score, 4, 1)
+        read_ranking(score, 4, 1)
     with pytest.raises(ValueError, match=message):
         up.metrics.auuc(Y, score, T)
 
 
 def test_scores_of_every_library():
     for name, column in libraries([3, 1, 2, 0]).items():
-        assert read_score(column, 4, 1).tolist() == [[3.0], [1.0], [2.0], [0.0]], name
-    assert read_score(pl.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}), 2, 2).tolist() == [[1.0, 3.0], [2.0, 4.0]]
+        assert read_ranking(column, 4, 1).tolist() == [[3.0], [1.0], [2.0], [0.0]], name
+    assert read_ranking(pl.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}), 2, 2).tolist() == [[1.0, 3.0], [2.0, 4.0]]
 
 
 # --------------------------------------------------------------------------------------------- small things
