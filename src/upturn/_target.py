@@ -128,7 +128,7 @@ def pack(y: Any, treatment: Any, sample_weight: Any = None, *, control: Label | 
         raise ValueError("y is packed already: pass the plain outcome to pack, or use the packed y as it is")
     check_order(y=y, treatment=treatment, sample_weight=sample_weight)
     outcome, labels = read_outcome(y), read_labels(treatment)
-    found, _ = _find_labels(labels)  # for its complaints
+    found, _ = find_labels(labels)  # for its complaints
     columns = {"y": outcome, "treatment": labels}
     if sample_weight is not None:
         columns["weight"] = read_weight(sample_weight)
@@ -168,7 +168,7 @@ def packed_control(packed: Any) -> Label | None:
     """The control arm that a packed target names, if it does."""
     if "control" not in (packed.dtype.names or ()) or len(packed) == 0:
         return None
-    labels, _ = _find_labels(np.ascontiguousarray(packed["control"]))
+    labels, _ = find_labels(np.ascontiguousarray(packed["control"]))
     if len(labels) > 1:
         raise ValueError(
             f"y is packed with several control arms, {sort_labels(labels)!r}: put targets together only where control is the same"
@@ -407,7 +407,7 @@ def plain_label(label: Any) -> Label:
     return value
 
 
-def _find_labels(raw: Any) -> tuple[list[Label], NDArray[np.uint8]]:
+def find_labels(raw: Any) -> tuple[list[Label], NDArray[np.uint8]]:
     """Distinct labels as plain values and, per row, the position of its label among them."""
     if isinstance(raw, Coded):
         return raw.labels, raw.codes.astype(np.uint8)
@@ -415,17 +415,25 @@ def _find_labels(raw: Any) -> tuple[list[Label], NDArray[np.uint8]]:
     return [bool(label) if raw.dtype.kind == "b" else plain_label(label) for label in found], codes
 
 
+def name_arms(
+    labels: list[Label], control: Label | None, n: int, any_control: bool = False
+) -> tuple[Label, list[Label]]:
+    """Control and the treatment arms in their order, of the labels that were found in ``n`` rows."""
+    control = _find_control(labels, control, any_control)
+    arms = sort_labels([label for label in labels if label != control])
+    if not arms:
+        raise ValueError(
+            f"treatment holds one arm only, {labels[0]!r} (n_samples={n}): an uplift model compares at least two arms"
+        )
+    return control, arms
+
+
 def _encode_arms(
     raw: Any, control: Label | None, known: tuple[Label, Sequence[Label]] | None, any_control: bool
 ) -> tuple[NDArray[np.uint8], Label, list[Label]]:
-    labels, codes = _find_labels(raw)
+    labels, codes = find_labels(raw)
     if known is None:
-        control = _find_control(labels, control, any_control)
-        arms = sort_labels([label for label in labels if label != control])
-        if not arms:
-            raise ValueError(
-                f"treatment holds one arm only, {labels[0]!r} (n_samples={len(raw)}): an uplift model compares at least two arms"
-            )
+        control, arms = name_arms(labels, control, len(raw), any_control)
     else:
         control, arms = known[0], list(known[1])
         _check_known(labels, control, arms)

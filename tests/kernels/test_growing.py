@@ -67,7 +67,9 @@ def grow(codes, rows, layout, rule, n_arms, held=None, key=1, depth=0, mean=None
     copy = Rows(*(array.copy() for array in rows))
     held = none if held is None else Rows(*(array.copy() for array in held))
     mean = np.zeros(n_arms + 1) if mean is None else mean
-    n, links, numbers, n_sets, sets = growing.grow(np.uint64(key), depth, mean, copy, held, table, rule, layout)
+    n, links, numbers, n_sets, sets = growing.grow(
+        np.uint64(key), depth, np.r_[mean, mean], copy, held, table, rule, layout
+    )
     return links[:n], numbers[:n], sets[:n_sets]
 
 

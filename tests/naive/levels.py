@@ -83,7 +83,7 @@ def grow_by_levels(root_key, root_mean, partitions, n_codes, categorical, rules,
                 read_means(sum(part.sums(path, n_arms, held=rules.honest) for part in partitions), rules, layout, node)
                 leaf.value, leaf.weight = node.mean.copy(), node.weight.copy()
             node.mean[:] = own
-            best_split(key, depth, sums, cells, n_codes, categorical, rules, layout, search)
+            best_split(key, depth, sums, cells, np.arange(n_features), n_codes, categorical, rules, layout, search)
             leaf.own = node.mean.copy()
             if not apart:
                 leaf.value, leaf.weight = node.mean.copy(), node.weight.copy()

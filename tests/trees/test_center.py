@@ -9,7 +9,8 @@ from upturn.kernels.sampling import ESTIMATE, GROW
 from upturn.trees import UpliftForest
 from upturn.trees._bins import Bins
 from upturn.trees._center import outcome_out_of_bag
-from upturn.trees._growth import Sampling, Soil
+from upturn.trees._growth import Soil
+from upturn.trees._samples import Sampling
 
 
 def experiment(n=1500, seed=0, binary=False, n_arms=1):

@@ -8,9 +8,10 @@ from upturn.kernels.forest import twin_codes
 from upturn.kernels.sampling import ESTIMATE
 from upturn.trees import UpliftForest
 from upturn.trees._bins import Bins
-from upturn.trees._growth import Sampling, Soil
+from upturn.trees._growth import Soil
 from upturn.trees._inference import Pooled, correct_smoothing, pool_variance, pooled_variance
 from upturn.trees._nodes import Nodes
+from upturn.trees._samples import Sampling, unseen
 
 
 def experiment(n, seed):
@@ -80,7 +81,7 @@ def test_variances_are_pooled_over_rows_outside_the_groups():
     for i in range(len(soil)):
         means, within = [], []
         for group in range(6):
-            if not soil.unseen(soil.roles(plan, np.uint64(7), 4 * group)[0])[i]:
+            if not unseen(soil.roles(plan, np.uint64(7), 4 * group)[0])[i]:
                 continue
             bags = []
             for first in (4 * group, 4 * group + 2):

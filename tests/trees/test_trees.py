@@ -193,12 +193,13 @@ def test_intervals_are_ordered_nested_and_centred(experiment):
 
 
 def test_groups_share_their_half_sample():
-    from upturn.trees._growth import Sampling, Soil
+    from upturn.trees._growth import Soil
+    from upturn.trees._samples import Sampling, unseen
 
     X, arm = np.arange(400.0)[:, None], (np.arange(400) % 2).astype(np.uint8)
     bins = Bins.learn(X, [None])
     soil = Soil.prepare(bins, bins.encode(X), arm, 1, np.arange(400.0))
-    seen = [~soil.unseen(soil.roles(Sampling(group_size=2), np.uint64(0), tree)[0]) for tree in range(4)]
+    seen = [~unseen(soil.roles(Sampling(group_size=2), np.uint64(0), tree)[0]) for tree in range(4)]
     assert seen[0].sum() == 200
     np.testing.assert_array_equal(seen[0], seen[1])
     np.testing.assert_array_equal(seen[2], seen[3])

@@ -9,7 +9,8 @@ from naive import trees as naive
 from upturn.trees import UpliftTree
 from upturn.trees._base import TreeModel
 from upturn.trees._bins import Bins
-from upturn.trees._growth import Sampling, Soil
+from upturn.trees._growth import Soil
+from upturn.trees._samples import Sampling
 
 CRITERIA = ("euclidean", "kl", "chi2", "cts")
 

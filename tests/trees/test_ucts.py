@@ -6,7 +6,8 @@ import pytest
 from upturn.kernels.sampling import ESTIMATE, GROW
 from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
 from upturn.trees._bins import Bins
-from upturn.trees._growth import Sampling, Soil
+from upturn.trees._growth import Soil
+from upturn.trees._samples import Sampling
 
 
 def experiment(n=1200, n_arms=2, p=4, seed=0):

@@ -18,7 +18,7 @@ Both leave every sum, and so every tree, unchanged to the last bit. So would any
 from Python too, a level of nodes at a time, with histograms that were added up in several places.
 
 The grower can start at any node: it is given the rows, the node's key (from which all draws below it follow), its depth
-and its parent's estimates.
+and its parent's values and estimates.
 """
 
 from __future__ import annotations
@@ -136,14 +136,14 @@ def make_room(n_arms, rows, held, binned, rules, layout):
     )
 
 
-def grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout):
+def grow(root_key, root_depth, above, rows, held, binned, rules, layout):
     """Grow a (sub)tree on ``rows``; honest trees take their values from ``held``, the others from ``rows``.
 
-    Rows are brought into the order of the nodes; ``binned`` is only read. Returns the number of nodes, their ``links`` and
+    ``above`` are the values of the node that it hangs from, then its estimates as a grower (both are the arms' means above a root). Rows are brought into the order of the nodes; ``binned`` is only read. Returns the number of nodes, their ``links`` and
     ``numbers`` (see ``Growth``; a right child follows the left one), the number of category sets and the sets; arrays are
     longer than that.
     """
-    n_arms = root_mean.size
+    n_arms = above.size // 2
     binned = Binned(*(frozen(item) if isinstance(item, np.ndarray) else item for item in binned))
     room = make_room(n_arms, rows, held, binned, rules, layout)
     growth = Growth(
@@ -155,7 +155,7 @@ def grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout):
         np.zeros(4, np.int64),
     )
     while True:
-        _grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout, room, growth)
+        _grow(root_key, root_depth, above, rows, held, binned, rules, layout, room, growth)
         n_nodes, n_sets, waiting, _ = growth.counts.tolist()
         if waiting == 0:
             return n_nodes, growth.links, growth.numbers, n_sets, growth.sets
@@ -219,19 +219,19 @@ def _build_all(codes, stride, features, rows, start, stop, layout, n_arms, cells
 
 
 @inner
-def _describe_node(stack, at, numbers, me, parent, depth, root_mean, rules, layout, node):
+def _describe_node(stack, at, numbers, me, parent, depth, above, rules, layout, node):
     """Statistics of a waiting node into ``node`` and ``numbers``: its values and weights, and the estimates of the grower."""
-    n_arms = root_mean.size
+    n_arms = above.size // 2
     value, weight, own = 1, 1 + n_arms, 1 + 2 * n_arms
     apart = rules.honest or rules.plain_leaves
     if apart:
         for a in range(n_arms):
-            node.mean[a] = root_mean[a] if parent < 0 else numbers[parent, value + a]
+            node.mean[a] = above[a] if parent < 0 else numbers[parent, value + a]
         describe(stack, at + _SUMS + (2 * n_arms if rules.honest else 0), 0, rules, layout, node)
         for a in range(n_arms):
             numbers[me, value + a], numbers[me, weight + a] = node.mean[a], node.weight[a]
     for a in range(n_arms):
-        node.mean[a] = root_mean[a] if parent < 0 else numbers[parent, own + a]
+        node.mean[a] = above[n_arms + a] if parent < 0 else numbers[parent, own + a]
     describe(stack, at + _SUMS, depth, rules, layout, node)
     for a in range(n_arms):
         if not apart:
@@ -301,9 +301,9 @@ def _write_split(best, me, left_child, links, numbers, sets, n_sets):
 
 
 @kernel(void, u8, i8, F8, ROWS, ROWS, BINNED, RULES, LAYOUT, ROOM, GROWTH)
-def _grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout, room, growth):
+def _grow(root_key, root_depth, above, rows, held, binned, rules, layout, room, growth):
     """Grow until no node waits, or until ``growth`` is too short for one more split: then it can be called again."""
-    n_arms = root_mean.size
+    n_arms = above.size // 2
     n_features = binned.n_codes.size
     size = n_arms * CELLS * layout.n_words
     spare, block, cells = room.spare, room.block, room.cells
@@ -331,7 +331,7 @@ def _grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout, ro
         held_start, held_stop = stack[at + _HELD_START], stack[at + _HELD_STOP]
         local, slot = stack[at + _BLOCK], stack[at + _SLOT]
         key = keys[waiting]
-        _describe_node(stack, at, numbers, me, parent, depth, root_mean, rules, layout, search.node)
+        _describe_node(stack, at, numbers, me, parent, depth, above, rules, layout, search.node)
         numbers[me, 0] = 0.0
         links[me, FEATURE_COLUMN], links[me, LEFT_CHILD], links[me, CATEGORY_SET] = -1, -1, -1
         links[me, CUT], links[me, MISSING_LEFT] = 0, 0
@@ -405,11 +405,11 @@ def _grow(root_key, root_depth, root_mean, rows, held, binned, rules, layout, ro
                 free[n_free] = slot
                 n_free += 1
         # Both children take their parent's place and the one above; the left one's sums are known, the rest is the right one's.
-        above = at + width
+        upper = at + width
         for k in range(_SUMS, width):
-            stack[above + k] = stack[at + k]
-        left_at = above if smaller_left else at
-        right_at = at if smaller_left else above
+            stack[upper + k] = stack[at + k]
+        left_at = upper if smaller_left else at
+        right_at = at if smaller_left else upper
         for a in range(n_arms):
             stack[left_at + _SUMS + a] = best.weight[a]
             stack[left_at + _SUMS + n_arms + a] = best.total[a]

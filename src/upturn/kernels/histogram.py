@@ -27,8 +27,8 @@ from upturn.kernels._jit import (
     I8,
     U1,
     U4,
-    F8_2_out,
     F8_out,
+    I8_2_out,
     I8_out,
     U1_out,
     U4_out,
@@ -80,6 +80,13 @@ PASS_BYTES = 16 * 2**10  # of histograms that one pass over the rows fills
 _ONE = np.uint64(1)
 _BYTE, _NINE = np.uint64(8), np.uint64(9)
 _PLANE = np.uint64(CELLS)
+EXPONENTS = 2048  # places of a table of exponents: those of float64
+_MANTISSA, _TRIMMED, _NOUGHT = (
+    np.uint64(52),
+    np.uint64(22),
+    np.uint64(0),
+)  # bits of a mantissa, and those of it that are left out
+_FRACTION, _HIDDEN = np.uint64(2**52 - 1), np.uint64(2**52)
 
 
 def seen(rows):
@@ -106,21 +113,39 @@ def _words_a_row(layout):
 words_a_row = inner(_words_a_row)
 
 
-@kernel(void, F8, F8, F8_out)
-def outcome_sums(y, weight, out):
-    """Write the sum of the weights, that of weight * |y|, the largest |y|, the largest weight, and 1 if all are whole."""
-    total, heavy, whole = 0.0, 0.0, True
-    largest, heaviest = 0.0, 0.0
+@inner
+def _add_exponent(table, which, value):
+    """Add a number that is not negative to a table of exponents: its leading 31 bits, at the place of its exponent.
+
+    Integers add up exactly in any order, and what the other bits are worth cannot matter to a power of two with room to spare.
+    """
+    bits = np.float64(value).view(np.uint64)
+    place, mantissa = bits >> _MANTISSA, bits & _FRACTION
+    if place > _NOUGHT:
+        mantissa |= _HIDDEN
+    else:
+        place = _ONE
+    table[which, place] += np.int64(mantissa >> _TRIMMED)
+
+
+@kernel(b1, F8, F8, I8_2_out, F8_out)
+def outcome_sums(y, weight, tables, largest):
+    """Add the weights and the products weight * |y| to two tables of exponents; return whether all weights are whole.
+
+    An empty ``weight`` stands for 1 everywhere, which is not added up. ``largest`` gets the largest |y| and the largest weight.
+    """
+    whole, bare = True, weight.size == 0
+    most, heaviest = 0.0, 0.0
     for i in range(y.size):
-        w, size = weight[i], abs(y[i])
-        total += w
-        heavy += w * size
-        largest = size if size > largest else largest
+        w, size = 1.0 if bare else weight[i], abs(y[i])
+        if not bare:
+            _add_exponent(tables, 0, w)
+        _add_exponent(tables, 1, w * size)
+        most = size if size > most else most
         heaviest = w if w > heaviest else heaviest
         whole &= w == np.floor(w)
-    out[0], out[1] = total, heavy
-    out[2], out[3] = largest, heaviest
-    out[4] = 1.0 if whole else 0.0
+    largest[0], largest[1] = most, heaviest
+    return whole
 
 
 @kernel(void, F8, F8, b1, f8, f8, I8_out)
@@ -137,15 +162,6 @@ def write_pairs(y, weight, whole, weight_scale, scale, words):
             words[2 * i + 1] = np.int64(np.rint(y[i] * scale)) * np.int64(w)
         else:
             words[2 * i + 1] = np.int64(np.rint(w * y[i] * scale))
-
-
-@kernel(void, U1, F8, F8, F8_2_out)
-def arm_sums(arm, y, weight, out):
-    """Add up the weight and the weighted outcome of each arm; an empty ``weight`` stands for 1 everywhere."""
-    for i in range(arm.size):
-        w = weight[i] if weight.size > 0 else 1.0
-        out[arm[i], 0] += w
-        out[arm[i], 1] += w * y[i]
 
 
 @inner

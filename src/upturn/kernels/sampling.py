@@ -1,18 +1,20 @@
 """Which rows a tree sees: exact subsamples by arm and Poisson bootstraps, row by row.
 
-Every row has a role (``OUT``, ``IN``, ``GROW``, ``ESTIMATE``, ...). ``choose`` moves, in each arm, an exact number of
-rows from one role to another: those with the smallest hashes. It needs two passes and small tables, no sort of the
-rows: the first counts hashes by their leading bits, which gives the cell where the cut lies; only the rows of that cell
-are sorted.
+Every row has a role (``OUT``, ``IN``, ``GROW``, ``ESTIMATE``, ...) and an id: its number in the table, or one of a list. A draw is a hash of
+the id, so a row's part in a sample does not depend on where the row lies. A sample of an exact number of rows of each arm is those with
+the smallest hashes, so it is known by a :class:`Cut`, the largest hash of each arm that is still drawn. The cut is near a known place, as
+hashes are uniform: one pass counts the hashes below a narrow :class:`Window` around it and lists those inside (:func:`look`), and of them
+the right one is picked (:func:`find_cut`). What was found in several places is put together first (:func:`merge`).
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from upturn.kernels._jit import I8, U1, I8_2_out, I8_out, U1_out, U4_out, U8_out, f8, i8, kernel, u1, u8, void
+from upturn.kernels._jit import I8, U1, U8, I8_out, U1_out, U4_out, U8_out, f8, i8, inner, kernel, u1, u8, void
 from upturn.kernels.hashing import draw, fold, uniform
 
 OUT, IN, GROW, ESTIMATE = np.uint8(0), np.uint8(1), np.uint8(2), np.uint8(3)
@@ -26,9 +28,34 @@ PRUNE = np.uint64(21)  # the validation rows of a pruned tree
 OUTCOME = np.uint64(22)  # all draws of the trees that predict the outcome
 REHEARSAL = np.uint64(23)  # the made experiment that intervals are calibrated on
 
-_CELLS = 4096
-_SHIFT = np.uint64(52)
 _MOST = 15  # copies of a row in one bootstrap: the chance of more is 2e-14 a row
+_WIDE = (
+    8.0  # standard deviations of the cut on either side of where it is expected: it lies elsewhere once in 10^15 times
+)
+_LAST = np.uint64(0xFFFFFFFFFFFFFFFF)
+NO_IDS = np.empty(0, np.uint64)
+
+
+class Window(NamedTuple):
+    """Where the cut of each arm is looked for, from ``low`` to ``high``, both included."""
+
+    low: object
+    high: object
+
+
+class Found(NamedTuple):
+    """How many hashes of each arm lie below its window, and those inside it with their arms."""
+
+    below: object
+    arm: object
+    hashes: object
+
+
+class Cut(NamedTuple):
+    """The largest hash of each arm that is drawn, and whether any is."""
+
+    last: object
+    some: object
 
 
 @kernel(u8, u8, u8, u8)
@@ -37,54 +64,109 @@ def purpose_key(seed, purpose, number):
     return fold(fold(seed, purpose), number)
 
 
-def choose(key, arm, source, target, wanted, role):
-    """Give ``wanted[a]`` rows of each arm a role ``target`` instead of ``source``; all of them if there are fewer."""
-    counts = np.zeros((wanted.size, _CELLS), np.int64)
-    _count_hashes(key, arm, source, role, counts)
-    # Of each arm: the cell that holds the cut, and how many of its rows are still to be chosen.
-    running = np.cumsum(counts, axis=1)
-    border = np.minimum((running <= wanted[:, None]).sum(axis=1), _CELLS - 1)
-    arms = np.arange(wanted.size)
-    held = counts[arms, border]
-    still = wanted - (running[arms, border] - held)
-    rows, hashes = np.empty(held.sum(), np.uint32), np.empty(held.sum(), np.uint64)
-    _choose_below(key, arm, source, target, border, role, rows, hashes)
-    rows = rows[np.argsort(hashes)]
-    for a in arms:
-        role[rows[arm[rows] == a][: still[a]]] = target
+@inner
+def _id(first, ids, row):
+    """The id of a row: those of a table in its own order are numbers from ``first`` on."""
+    return ids[row] if ids.size > 0 else first + row
 
 
-@kernel(void, u8, U1, u1, U1, I8_2_out)
-def _count_hashes(key, arm, source, role, counts):
-    """Count the hashes of each arm by their leading bits."""
+def choose(key, arm, source, target, count, wanted, role, first=0, ids=NO_IDS):
+    """Give ``wanted[a]`` rows of each arm a role ``target`` instead of ``source``, which ``count[a]`` have; all if there are fewer."""
+    found = look(key, arm, source, role, make_window(count, wanted), first, ids)
+    cut = find_cut(found, count, wanted)
+    if cut is None:
+        cut = find_cut(look(key, arm, source, role, whole_window(len(wanted)), first, ids), count, wanted)
+    choose_up_to(key, np.uint64(first), ids, arm, source, target, *cut, role)
+
+
+def make_window(count, wanted):
+    """A window that holds the cut of each arm, but for one case in 10^15; an arm of which all or nothing is drawn needs none."""
+    n = np.maximum(count, 1)
+    share = np.clip(wanted / n, 0.0, 1.0)
+    half = _WIDE * (np.sqrt(share * (1.0 - share) / n) + _WIDE / n)
+    ends = [np.clip(share - half, 0.0, 1.0) * 2.0**64, np.clip(share + half, 0.0, 1.0) * 2.0**64]
+    looked = (wanted > 0) & (wanted < count)
+    low, high = (np.where(end < 2.0**64, end, 0.0).astype(np.uint64) for end in ends)
+    high = np.where(ends[1] < 2.0**64, high, _LAST)
+    return Window(np.where(looked, low, _LAST), np.where(looked, high, np.uint64(0)))
+
+
+def whole_window(n_arms):
+    """All hashes of every arm."""
+    return Window(np.zeros(n_arms, np.uint64), np.full(n_arms, _LAST))
+
+
+def look(key, arm, source, role, window, first=0, ids=NO_IDS):
+    """What lies below and inside the windows, of the rows of role ``source``."""
+    room = min(int(len(role) * _width(window)) + 4096, len(role))
+    while True:
+        below = np.zeros(len(window.low), np.int64)
+        arms, hashes = np.empty(room, np.uint8), np.empty(room, np.uint64)
+        inside = _look(key, np.uint64(first), ids, arm, source, role, *window, below, arms, hashes)
+        if inside <= room:
+            return Found(below, arms[:inside], hashes[:inside])
+        room = inside
+
+
+def _width(window):
+    """The widest window as a share of all hashes."""
+    spans = window.high.astype(np.float64) - window.low.astype(np.float64)
+    return min(max(float(spans.max()), 0.0) * 2.0**-64 * 1.2, 1.0)
+
+
+def merge(found):
+    """What was found in several places."""
+    return Found(
+        sum(one.below for one in found),
+        *(np.concatenate(parts) for parts in zip(*(one[1:] for one in found), strict=True)),
+    )
+
+
+def find_cut(found, count, wanted):
+    """The cuts that draw ``wanted[a]`` of ``count[a]`` rows; None if one of them lies outside its window."""
+    last, some = np.full(len(wanted), _LAST), (wanted > 0).astype(np.uint8)
+    for a in np.flatnonzero((wanted > 0) & (wanted < count)):
+        hashes, place = found.hashes[found.arm == a], wanted[a] - found.below[a] - 1
+        if not 0 <= place < len(hashes):
+            return None
+        last[a] = np.partition(hashes, place)[place]
+    return Cut(last, some)
+
+
+@kernel(i8, u8, u8, U8, U1, u1, U1, U8, U8, I8_out, U1_out, U8_out)
+def _look(key, first, ids, arm, source, role, low, high, below, arms, hashes):
+    """Count hashes below the windows and list those inside, as far as there is room; return how many there are."""
+    inside = np.uint64(0)
     for row in range(np.uint64(role.size)):
         if role[row] == source:
-            counts[np.uint64(arm[row]), draw(key, row) >> _SHIFT] += 1
+            h, a = draw(key, _id(first, ids, row)), np.uint64(arm[row])
+            if h < low[a]:
+                below[a] += 1
+            elif h <= high[a]:
+                if inside < np.uint64(hashes.size):
+                    arms[inside], hashes[inside] = arm[row], h
+                inside += np.uint64(1)
+    return np.int64(inside)
 
 
-@kernel(void, u8, U1, u1, u1, I8, U1_out, U4_out, U8_out)
-def _choose_below(key, arm, source, target, border, role, rows, hashes):
-    """Choose the rows in cells before the border, and list those in the cell at the border."""
-    size = np.uint64(0)
+@kernel(void, u8, u8, U8, U1, u1, u1, U8, U1, U1_out)
+def choose_up_to(key, first, ids, arm, source, target, last, some, role):
+    """Give the rows whose hashes are not above their arm's cut a role ``target`` instead of ``source``."""
     for row in range(np.uint64(role.size)):
         if role[row] == source:
-            h = draw(key, row)
-            side = np.int64(h >> _SHIFT) - border[np.uint64(arm[row])]
-            if side < 0:
+            a = np.uint64(arm[row])
+            if draw(key, _id(first, ids, row)) <= last[a] and some[a] != 0:
                 role[row] = target
-            elif side == 0:
-                rows[size], hashes[size] = row, h
-                size += np.uint64(1)
 
 
-@kernel(void, u8, f8, u1, u1, U1_out, U1_out)
-def poisson_bootstrap(key, rate, source, target, role, copies):
+@kernel(void, u8, u8, U8, f8, u1, u1, U1_out, U1_out)
+def poisson_bootstrap(key, first, ids, rate, source, target, role, copies):
     """Draw how often each row of role ``source`` appears, Poisson with mean ``rate``; rows that do get ``target``."""
     none = math.exp(-rate)
-    for row in range(role.size):
+    for row in range(np.uint64(role.size)):
         if role[row] != source:
             continue
-        u = uniform(draw(key, np.uint64(row)))
+        u = uniform(draw(key, _id(first, ids, row)))
         k = 0
         chance = none
         below = none

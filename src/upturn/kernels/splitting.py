@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from upturn.kernels._jit import I4, I8, U1, I8_out, i8, inner, kernel, u8, void
+from upturn.kernels._jit import I4, I8, U1, I8_out, b1, i8, inner, kernel, u8, void
 from upturn.kernels.criteria import ANY_WEIGHT, NODE, RULES, Node, estimate
 from upturn.kernels.hashing import draw, fold, uniform
 from upturn.kernels.histogram import CELLS, LAYOUT
@@ -98,13 +98,24 @@ def draw_feature(key, done, order):
     order[done], order[pick] = order[pick], order[done]
 
 
-@kernel(void, u8, i8, I8, I8, I4, U1, RULES, LAYOUT, SEARCH)
-def best_split(key, depth, sums, cells, n_codes, categorical, rules, layout, search):
-    """Describe a node and find its best split from the histograms of all features, one after the other in ``cells``.
+@kernel(i8, u8, RULES, SEARCH)
+def features_of(key, rules, search):
+    """Put the features that a node looks at first into ``search.order``, in its random order; return how many they are."""
+    order = search.order
+    wanted = min(start_search(key, rules, order, search.best), order.size)
+    for done in range(wanted):
+        draw_feature(key, done, order)
+    return wanted
+
+
+@kernel(b1, u8, i8, I8, I8, I8, I4, U1, RULES, LAYOUT, SEARCH)
+def best_split(key, depth, sums, cells, place, n_codes, categorical, rules, layout, search):
+    """Describe a node and find its best split from histograms, that of feature f at ``cells[place[f] * size:]``, ``place[f]`` -1 if it is not there.
 
     ``sums`` are the integer sums of its rows (``histogram.sum_rows``), ``search.node.mean`` its parent's estimates. What is
     found is in ``search``: the node's statistics, and the best split, feature -1 for a leaf, with the sums of its left side.
-    A node of the largest depth needs no cells.
+    A node of the largest depth needs no cells. Returns whether all histograms were there that the node had to look at: those of
+    ``features_of``, and if none of these can be cut, any further one.
     """
     node, best, order = search.node, search.best, search.order
     describe(sums, 0, depth, rules, layout, node)
@@ -113,9 +124,14 @@ def best_split(key, depth, sums, cells, n_codes, categorical, rules, layout, sea
     while may_split(node, depth, rules) and goes_on(done, wanted, order.size, best.place[3]):
         draw_feature(key, done, order)
         f = order[done]
+        if place[f] < 0:
+            return False
         many, levels = n_codes[f], categorical[f] != 0
-        scan_feature(fold(key, TIES), cells, f * size, f, many, levels, node, rules, layout, search.scratch, best)
+        scan_feature(
+            fold(key, TIES), cells, place[f] * size, f, many, levels, node, rules, layout, search.scratch, best
+        )
         done += 1
+    return True
 
 
 @kernel(void, I8, RULES, LAYOUT, NODE)

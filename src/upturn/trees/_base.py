@@ -99,16 +99,21 @@ class TreeModel(UpliftEstimator):
         scale = scale_of(data.y)
         seen = scale.see(data.y)
         if data.weight is not None:
-            _check_weights(data.weight, seen)
-        if not scale.binary and seen.any() and CRITERIA[self.criterion].needs_rates:
-            raise ValueError(
-                f"criterion={self.criterion!r} compares success rates, and y holds more than two values: use "
-                "criterion='euclidean' or criterion='cts', which take any outcome"
-            )
+            least, most, total = float(data.weight.min()), float(data.weight.max()), float(data.weight.sum())
+            check_weights(least, most, total, float(np.abs(seen).max()))
+        self._check_outcome(scale, varies=bool(seen.any()))
         n_levels = [None if levels is None else len(levels) for levels in data.schema.levels]
         bins = Bins.learn(data.X, n_levels, data.weight, self.max_bins, self.n_jobs)
         codes = bins.encode(data.X, self.n_jobs)
         return Soil.prepare(bins, codes, data.arm, data.n_arms, seen, data.weight), scale
+
+    def _check_outcome(self, scale: Scale, *, varies: bool) -> None:
+        """Refuse an outcome that varies and is none of two values where success rates are compared."""
+        if not scale.binary and varies and CRITERIA[self.criterion].needs_rates:
+            raise ValueError(
+                f"criterion={self.criterion!r} compares success rates, and y holds more than two values: use "
+                "criterion='euclidean' or criterion='cts', which take any outcome"
+            )
 
     def _rules(self, soil: Soil, binary: bool, share: float = 1.0, span: float = 1.0) -> Rules:
         """Rules of the kernel from the parameters; a tree is shaped by a ``share`` of the rows, y scaled by its ``span``."""
@@ -156,11 +161,9 @@ class TreeModel(UpliftEstimator):
             return
         shaping = share * soil.size
         least, most, whole = float(shaping.min()), float(shaping.max()), float(shaping.sum())
-        if (soil.bins.n_codes <= 2).all() and all((codes == codes[0]).all() for codes in soil.codes):
+        if (soil.bins.n_codes <= 2).all() and soil.features_constant():
             why = "every feature has the same value in all rows: give it features that vary"
-        elif (bare := soil.words if soil.layout.n_words == 1 or soil.layout.weight_word else None) is not None and (
-            bare == bare[0]
-        ).all():
+        elif soil.outcome_constant():
             why = "the outcome is the same in all rows, and so is every effect: give it an outcome that varies"
         elif most < rules.min_split:
             why = (
@@ -244,12 +247,11 @@ def _rows_by_size(n: float) -> float:
     return min(max(10.0, 2.0 * math.sqrt(n)), n / 3.0)
 
 
-def _check_weights(weight: Floats, y: Floats) -> None:
-    """Refuse weights that would leave the range of floats, by themselves or multiplied by the outcome."""
-    least, most, total = float(weight.min()), float(np.abs(y).max()), float(weight.sum())
-    if least < ANY_WEIGHT or total > np.finfo(np.float64).max / max(most, 1.0):
+def check_weights(least: float, heaviest: float, total: float, largest: float) -> None:
+    """Refuse weights that would leave the range of floats, by themselves or multiplied by the ``largest`` outcome."""
+    if least < ANY_WEIGHT or total > np.finfo(np.float64).max / max(largest, 1.0):
         raise ValueError(
-            f"sample_weight goes from {least:g} to {weight.max():g}, which is too {'small' if least < ANY_WEIGHT else 'large'} to be "
+            f"sample_weight goes from {least:g} to {heaviest:g}, which is too {'small' if least < ANY_WEIGHT else 'large'} to be "
             "added up: multiply all weights by one number"
         )
 
@@ -262,15 +264,20 @@ def scale_of(y: Floats) -> Scale:
     huge or tiny numbers are divided by a power of two. One value alone becomes 0, so that all means of it are equal.
     """
     low, high = float(y.min()), float(y.max())
+    return scale_between(low, high, two=bool(((y == low) | (y == high)).all()))
+
+
+def scale_between(low: float, high: float, *, two: bool) -> Scale:
+    """The scale of an outcome from its smallest to its largest value, if it has ``two`` values at most or more."""
     if not math.isfinite(high - low):
         raise ValueError(
             f"y runs from {low:g} to {high:g}, and the difference is too large for a float: divide the outcome by some number"
         )
-    if low in (0.0, 1.0) and high in (0.0, 1.0) and ((y == 0.0) | (y == 1.0)).all():
+    if two and low in (0.0, 1.0) and high in (0.0, 1.0):
         return Scale(0.0, 1.0, True)
     if low == high:
         return Scale(low, 1.0, False)
-    if ((y == low) | (y == high)).all():
+    if two:
         return Scale(low, high - low, True)
     middle = 0.5 * low + 0.5 * high
     if abs(middle) > _FAR * (high - low):

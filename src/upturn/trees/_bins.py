@@ -16,8 +16,8 @@ from upturn.kernels.binning import MAX_BINS, distinct_values, encode, quantile_e
 from upturn.kernels.sampling import EDGES, choose, purpose_key
 
 Codes = NDArray[np.uint8]
-_SAMPLE = 50_000  # rows whose values decide the edges of a feature with many values
-_KNOWN = 10_000  # values that must be in the sample: of a feature that is mostly missing, all rows are looked at
+SAMPLE = 50_000  # rows whose values decide the edges of a feature with many values
+KNOWN = 10_000  # values that must be in the sample: a feature that is mostly missing has a sample of its own
 _PIECE = 16_384  # rows given to a kernel at a time
 
 
@@ -53,19 +53,26 @@ class Bins:
     ) -> Bins:
         """Learn bins from a matrix; ``n_levels[j]`` is None for a numeric column.
 
-        Quantiles of features with many values are taken from a fixed sample of 50,000 rows when there are more, unless it
-        holds few values that are not missing.
+        Quantiles of features with many values are taken from a fixed sample of 50,000 rows when there are more; if it
+        holds few values that are not missing, from 50,000 rows in which the feature is not.
         """
         n, p = X.shape
-        sample = _sample_rows(n)
+        sample = None if n <= SAMPLE else _sample_rows(np.ones(n, np.bool_))
+        heaviest = 1.0 if weight is None else float(weight.max())
 
         def learn(j: int) -> NDArray[Any]:
             levels = n_levels[j]
             if levels is None:
                 return _numeric_edges(X, j, weight, sample, max_bins)
-            return _level_codes(X[:, j], levels, weight, max_bins)
+            mass = level_mass(X[:, j], levels, weight, heaviest) if levels > max_bins else None
+            return level_codes(mass, levels, max_bins)
 
-        columns = run_parallel(learn, range(p), n_jobs=n_jobs)
+        return cls.of(run_parallel(learn, range(p), n_jobs=n_jobs), n_levels)
+
+    @classmethod
+    def of(cls, columns: Sequence[NDArray[Any]], n_levels: Sequence[int | None]) -> Bins:
+        """Bins from the edges of numeric columns and the levels' codes of categorical ones."""
+        p = len(columns)
         edges = np.full((p, MAX_BINS), np.inf)
         level_range = np.full((p, 2), -1, np.int64)
         level_code: list[NDArray[np.int32]] = []
@@ -172,47 +179,71 @@ def as_floats(X: NDArray[Any]) -> Floats:
     return np.ascontiguousarray(X, dtype=np.float64)
 
 
-def _sample_rows(n: int) -> Ints | None:
-    if n <= _SAMPLE:
-        return None
-    role = np.ones(n, np.uint8)
-    key = purpose_key(np.uint64(0), EDGES, np.uint64(0))
-    choose(key, np.zeros(n, np.uint8), 1, 2, np.array([_SAMPLE]), role)
+def sample_key() -> np.uint64:
+    """The key of the hashes whose smallest decide which rows' values are looked at: the same in every fit."""
+    return np.uint64(purpose_key(np.uint64(0), EDGES, np.uint64(0)))
+
+
+def _sample_rows(known: Bools) -> Ints:
+    """The rows of a mask that decide the edges, all or those with the smallest hashes, in their order."""
+    count = np.array([np.count_nonzero(known)])
+    if count[0] <= SAMPLE:
+        return np.flatnonzero(known)
+    role = known.astype(np.uint8)
+    choose(sample_key(), np.zeros(len(role), np.uint8), 1, 2, count, np.array([SAMPLE]), role)
     return np.flatnonzero(role == 2)
 
 
 def _numeric_edges(X: Floats, j: int, weight: Floats | None, sample: Ints | None, max_bins: int) -> Floats:
     few = np.empty(MAX_BINS)
-    out = np.empty(MAX_BINS)
     found = distinct_values(X, j, max_bins, few)
-    if found <= max_bins:  # one bin a value
-        values = np.sort(few[:found])
-        return out[: quantile_edges(values, np.ones(found), max_bins, out)].copy()
-    column = _values(X, j, sample)
-    if sample is not None and np.count_nonzero(column == column) < _KNOWN:
-        sample, column = None, _values(X, j, None)
+    if found <= max_bins:
+        return edges_of_few(few[:found], max_bins)
+    rows = slice(None) if sample is None else sample
+    column = _values(X, j, rows)
+    if sample is not None and np.count_nonzero(column == column) < KNOWN:
+        column = _values(X, j, slice(None))
+        rows = _sample_rows(column == column)
+        column = column[rows]
+    return edges_of_many(column, None if weight is None else weight[rows], max_bins)
+
+
+def edges_of_few(values: Floats, max_bins: int) -> Floats:
+    """One bin for each of a few values."""
+    out = np.empty(MAX_BINS)
+    return out[: quantile_edges(np.sort(values), np.ones(len(values)), max_bins, out)].copy()
+
+
+def edges_of_many(values: Floats, weight: Floats | None, max_bins: int) -> Floats:
+    """Bins of about equal weight over the values of a sample, which may be missing."""
     if weight is None:
-        column.sort()  # missing values come last
-        column = column[: np.searchsorted(column, np.inf, side="right")]
-        mass = np.ones(column.size)
+        values = np.sort(values)  # missing values come last
+        values = values[: np.searchsorted(values, np.inf, side="right")]
+        mass = np.ones(values.size)
     else:
-        known = np.flatnonzero(~np.isnan(column))
-        order = known[np.argsort(column[known], kind="stable")]
-        column, mass = column[order], (weight if sample is None else weight[sample])[order]
-    return out[: quantile_edges(column, mass, max_bins, out)].copy()
+        known = np.flatnonzero(~np.isnan(values))
+        order = known[np.argsort(values[known], kind="stable")]
+        values, mass = values[order], weight[order]
+    out = np.empty(MAX_BINS)
+    return out[: quantile_edges(values, mass, max_bins, out)].copy()
 
 
-def _values(X: Floats, j: int, sample: Ints | None) -> Floats:
-    """A column, or some rows of it; -0.0 and 0.0 are one value."""
-    column = X[:, j] if sample is None else X[sample, j]
-    return np.add(column, 0.0, dtype=np.float64)
+def _values(X: Floats, j: int, rows: Ints | slice) -> Floats:
+    """Some rows of a column; -0.0 and 0.0 are one value."""
+    return np.add(X[rows, j], 0.0, dtype=np.float64)
 
 
-def _level_codes(column: Floats, n_levels: int, weight: Floats | None, max_bins: int) -> NDArray[np.int32]:
-    if n_levels <= max_bins:
-        return np.arange(1, n_levels + 1, dtype=np.int32)
+def level_mass(column: Floats, n_levels: int, weight: Floats | None, heaviest: float) -> Floats:
+    """Rows of every level, or their weight in units of 2^-20 of the ``heaviest``: whole numbers, which add up exactly in any order."""
     known = ~np.isnan(column)
-    mass = np.bincount(column[known].astype(np.int64), None if weight is None else weight[known], n_levels)
+    units = None if weight is None else np.rint(np.ldexp(weight[known], 20 - int(np.frexp(heaviest)[1])))
+    return np.bincount(column[known].astype(np.int64), units, n_levels).astype(np.float64)
+
+
+def level_codes(mass: Floats | None, n_levels: int, max_bins: int) -> NDArray[np.int32]:
+    """Code of each level; of too many, the rarest share the last, and ``mass`` says which."""
+    if mass is None or n_levels <= max_bins:
+        return np.arange(1, n_levels + 1, dtype=np.int32)
     frequent = np.sort(np.argsort(-mass, kind="stable")[: max_bins - 1])
     codes = np.full(n_levels, max_bins, dtype=np.int32)
     codes[frequent] = np.arange(1, max_bins, dtype=np.int32)

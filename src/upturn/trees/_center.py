@@ -20,8 +20,9 @@ from upturn.kernels.criteria import ANY_WEIGHT, OF_OUTCOMES, Rules
 from upturn.kernels.forest import twin_codes
 from upturn.kernels.sampling import OUTCOME
 from upturn.trees._bins import Codes
-from upturn.trees._growth import Sampling, Soil
+from upturn.trees._growth import Soil
 from upturn.trees._nodes import Nodes
+from upturn.trees._samples import Sampling, unseen
 
 _TREES = 50
 _SEEN = Sampling(fraction=0.5)
@@ -35,7 +36,8 @@ def outcome_out_of_bag(soil: Soil, seed: np.uint64, n_jobs: int | None, number: 
     """
     weight = soil.size.sum()
     pooled = float(soil.size @ soil.mean) / weight
-    alone = replace(soil, arm=np.zeros_like(soil.arm), size=np.array([weight]), mean=np.array([pooled]))
+    rows, size, mean = np.array([len(soil)]), np.array([weight]), np.array([pooled])
+    alone = replace(soil, arm=np.zeros_like(soil.arm), rows=rows, size=size, mean=mean)
     own_seed = sampling.purpose_key(seed, OUTCOME, np.uint64(number))
     n_features = soil.bins.n_features
     rules = Rules(
@@ -60,10 +62,10 @@ def outcome_out_of_bag(soil: Soil, seed: np.uint64, n_jobs: int | None, number: 
     trees = run_parallel(lambda tree: alone.grow(rules, _SEEN, own_seed, tree), range(_TREES), n_jobs=n_jobs)
     total, count = np.zeros(len(soil)), np.zeros(len(soil))
     codes = twin_codes(soil.codes)
-    for tree, unseen in unseen_rows(alone, _SEEN, own_seed, _TREES):
+    for tree, rows in unseen_rows(alone, _SEEN, own_seed, _TREES):
         nodes = trees[tree]
-        total[unseen] += nodes.value[nodes.leaves(codes[unseen])[0], 0]
-        count[unseen] += 1.0
+        total[rows] += nodes.value[nodes.leaves(codes[rows])[0], 0]
+        count[rows] += 1.0
     return np.where(count > 0.0, total / np.maximum(count, 1.0), pooled)
 
 
@@ -82,7 +84,7 @@ def unseen_rows(soil: Soil, plan: Sampling, seed: np.uint64, n_trees: int) -> It
     """Every tree with the rows it did not see: its sample is drawn once more from the seed."""
     for tree in range(n_trees):
         role, _ = soil.roles(plan, seed, tree)
-        yield tree, np.flatnonzero(soil.unseen(role))
+        yield tree, np.flatnonzero(unseen(role))
 
 
 def node_means(nodes: Nodes, codes: Codes, rows: Ints, weight: Floats, level: Floats) -> Floats:

@@ -26,11 +26,12 @@ from upturn.trees import _export
 from upturn.trees._base import Scale, TreeModel
 from upturn.trees._bins import Codes
 from upturn.trees._center import node_means, out_of_bag_twice, outcome_out_of_bag, unseen_rows
-from upturn.trees._growth import Sampling, Soil
+from upturn.trees._growth import Soil
 from upturn.trees._inference import VARIES, Pooled, correct_smoothing, pool_variance, pooled_variance
 from upturn.trees._nodes import Nodes
 from upturn.trees._overlap import chances_of, kind_of, overlap_weights
 from upturn.trees._rehearsal import reach, stage
+from upturn.trees._samples import Sampling
 
 _GROUP, _BAG, _MANY = (
     10,

@@ -28,8 +28,9 @@ from upturn._arrays import Floats, Ints
 from upturn.kernels.sampling import ESTIMATE
 from upturn.trees._bins import Codes
 from upturn.trees._center import node_means
-from upturn.trees._growth import Sampling, Soil
+from upturn.trees._growth import Soil
 from upturn.trees._nodes import Nodes
+from upturn.trees._samples import Sampling, unseen
 
 _MOST_ROWS = 2000  # over which the ratio of variances is pooled
 VARIES = 1.3  # variance of predicted effects over rows, as a multiple of that by chance, from which smoothing is corrected again
@@ -95,7 +96,7 @@ def pool_variance(nodes: Nodes, soil: Soil, plan: Sampling, seed: np.uint64, cod
     count = np.zeros(len(rows))
     for first in range(0, nodes.n_trees, size):
         role, _ = soil.roles(plan, seed, first)
-        at = np.flatnonzero(soil.unseen(role)[rows])
+        at = np.flatnonzero(unseen(role)[rows])
         effects = np.stack([_effects(nodes.tree(tree), codes[rows[at]]) for tree in range(first, first + size)])
         bags = effects.reshape(size // bag_size, bag_size, *effects.shape[1:]).mean(axis=1)
         group = bags.mean(axis=0)

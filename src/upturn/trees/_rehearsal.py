@@ -53,7 +53,7 @@ def stage(data: Experiment, response: Floats, varies: Floats, scale: Scale, seed
     size = np.bincount(data.arm, minlength=data.n_arms + 1)
     wanted = np.maximum(np.floor(_SHARE * size).astype(np.int64), 1)
     role = np.full(len(data), IN)
-    sampling.choose(sampling.purpose_key(seed, REHEARSAL, _SPLIT), data.arm, IN, GROW, wanted, role)
+    sampling.choose(sampling.purpose_key(seed, REHEARSAL, _SPLIT), data.arm, IN, GROW, size, wanted, role)
     known: Bools = np.asarray(np.isfinite(response).all(axis=1))
     rows, others = np.flatnonzero((role == GROW) & known), np.flatnonzero((role != GROW) & known)
     if len(others) < _FEWEST or (np.bincount(data.arm[rows], minlength=len(size)) == 0).any():

@@ -18,9 +18,10 @@ from upturn.kernels.criteria import Rules
 from upturn.kernels.sampling import ESTIMATE, GROW, IN, OUT, PRUNE
 from upturn.trees import _export
 from upturn.trees._base import SHARE, Scale
-from upturn.trees._growth import Sampling, Soil
+from upturn.trees._growth import Soil
 from upturn.trees._member import MemberTree
 from upturn.trees._prune import prune
+from upturn.trees._samples import Sampling, count_roles
 
 _VALIDATION = np.uint8(5)
 
@@ -208,17 +209,18 @@ class UpliftTree(MemberTree):
     def _hold_out(self, soil: Soil, role: NDArray[np.uint8], seed: np.uint64) -> Ints:
         """Take validation rows out of the sample, by arm; at least one row of each arm stays on either side."""
         mixed = np.full(len(role), IN)
-        count = soil._count(mixed, IN)
+        count = soil.rows
         if (count < 2).any():
             raise ValueError(
                 f"prune=True keeps rows of each arm apart for validation, and the smallest arm has {count.min()} row(s): "
                 "expected at least 2 in each"
             )
         wanted = np.clip(np.floor(self.validation_fraction * count + 0.5).astype(np.int64), 1, count - 1)
-        sampling.choose(sampling.purpose_key(seed, PRUNE, np.uint64(0)), soil.arm, IN, _VALIDATION, wanted, mixed)
+        key = sampling.purpose_key(seed, PRUNE, np.uint64(0))
+        sampling.choose(key, soil.arm, IN, _VALIDATION, count, wanted, mixed)
         role[mixed == _VALIDATION] = OUT
         if self.honest:  # an arm too small for three parts: what is left of it shapes the tree
-            bare = np.flatnonzero(soil._count(role, GROW) == 0)
+            bare = np.flatnonzero(count_roles(role, GROW, soil.arm, len(count)) == 0)
             role[(role == ESTIMATE) & np.isin(soil.arm, bare)] = GROW
         return np.flatnonzero(mixed == _VALIDATION)
 

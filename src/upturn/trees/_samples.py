@@ -1,0 +1,234 @@
+"""Samples: which rows a tree sees, wherever they lie.
+
+A row's part in a tree is a function of the seed, the tree, the row's id, and a few numbers that all rows together decide: how many of each arm
+there are, and the cut below which hashes are drawn (``kernels.sampling``). ``_steps`` takes the draws one after the other and stops at each such
+number: a table in one place answers at once (``draw_roles``), rows in several places are asked, their answers merged, and the draws
+go on (:class:`Answers`). Both give a row the same role.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._arrays import Bools, Ints
+from upturn.kernels import sampling
+from upturn.kernels.sampling import ESTIMATE, GROW, HALF, HONEST, IN, NO_IDS, ROWS, Cut
+
+_HALF_ROLE = np.uint8(4)
+_NO_COPIES = np.empty(0, np.uint8)
+Roles = tuple[NDArray[np.uint8], NDArray[np.uint8]]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Which rows a tree sees.
+
+    Attributes
+    ----------
+    bootstrap : bool
+        Draw rows with replacement: every row appears a Poisson number of times.
+    fraction : float
+        Mean number of copies of a bootstrap, or the share of rows drawn without replacement, by arm.
+    rho : float or None
+        Share of those rows that shape an honest tree; the others give its values. None for a tree that is not honest.
+    group_size : int
+        Trees that share one half-sample of the experiment; 1 for no half-sampling.
+    """
+
+    bootstrap: bool = False
+    fraction: float = 1.0
+    rho: float | None = None
+    group_size: int = 1
+
+    @property
+    def share(self) -> float:
+        """Share of an experiment's rows that shape a tree."""
+        return self.fraction * (1.0 if self.rho is None else self.rho) * (0.5 if self.group_size > 1 else 1.0)
+
+
+class Lot(NamedTuple):
+    """Rows that lie together: their arms and ids, which are numbers from ``first`` on if they are not listed."""
+
+    arm: NDArray[np.uint8]
+    first: int = 0
+    ids: NDArray[np.uint64] = NO_IDS
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """An exact number of rows of each arm that get a role ``target`` instead of ``source``; the answer is a cut."""
+
+    key: np.uint64
+    source: np.uint8
+    target: np.uint8
+    count: Ints
+    wanted: Ints
+
+    def look(self, lot: Lot, role: NDArray[np.uint8], *, wide: bool = False) -> Any:
+        """What the rows of a lot have to say."""
+        window = sampling.whole_window(len(self.wanted)) if wide else sampling.make_window(self.count, self.wanted)
+        return sampling.look(self.key, lot.arm, self.source, role, window, lot.first, lot.ids)
+
+    def merge(self, found: Sequence[Any]) -> Any:
+        """The cut that all rows together decide; None if it has to be looked for everywhere."""
+        return sampling.find_cut(sampling.merge(found), self.count, self.wanted)
+
+    def carry_out(self, lot: Lot, cut: Cut, role: NDArray[np.uint8]) -> None:
+        """Give the rows their roles."""
+        sampling.choose_up_to(
+            self.key, np.uint64(lot.first), lot.ids, lot.arm, self.source, self.target, cut.last, cut.some, role
+        )
+
+
+@dataclass(frozen=True)
+class _Count:
+    """How many rows of each arm have a role; the answer is that."""
+
+    role: np.uint8
+    n_arms: int
+
+    def look(self, lot: Lot, role: NDArray[np.uint8], *, wide: bool = False) -> Any:
+        """The number of a lot's rows."""
+        return count_roles(role, self.role, lot.arm, self.n_arms)
+
+    def merge(self, found: Sequence[Any]) -> Any:
+        """The number of all rows."""
+        return np.sum(found, axis=0)
+
+
+Question = _Choice | _Count
+
+
+def _steps(
+    lot: Lot, size: Ints, plan: Sampling, seed: np.uint64, tree: int
+) -> Generator[tuple[Question, NDArray[np.uint8]], Any, Roles]:
+    """Draw a tree's rows from a lot: yields questions to all rows, with the roles so far, is sent the answers, returns roles and copies.
+
+    ``size`` is the number of rows of each arm in all lots together.
+    """
+    copies, eligible, count = _NO_COPIES, IN, size
+    whole = plan.group_size == 1 and not plan.bootstrap and plan.fraction == 1.0
+    role = np.full(len(lot.arm), GROW if whole else IN)
+    if plan.group_size > 1:
+        wanted = _share(count, 0.5)
+        half = _Choice(
+            sampling.purpose_key(seed, HALF, np.uint64(tree // plan.group_size)), IN, _HALF_ROLE, count, wanted
+        )
+        half.carry_out(lot, (yield half, role), role)
+        eligible, count = _HALF_ROLE, wanted
+    key = sampling.purpose_key(seed, ROWS, np.uint64(tree))
+    if plan.bootstrap:
+        copies = np.zeros(len(lot.arm), np.uint8)
+        sampling.poisson_bootstrap(key, np.uint64(lot.first), lot.ids, plan.fraction, eligible, GROW, role, copies)
+        drawn = yield _Count(GROW, len(size)), role
+        for a in np.flatnonzero(drawn == 0):  # a tiny arm that drew nothing at all
+            all_of_it = (role == eligible) & (lot.arm == a)
+            role[all_of_it], copies[all_of_it] = GROW, 1
+        count = np.where(drawn == 0, count, drawn)
+    elif plan.fraction < 1.0:
+        wanted = _share(count, plan.fraction)
+        some = _Choice(key, eligible, GROW, count, wanted)
+        some.carry_out(lot, (yield some, role), role)
+        count = wanted
+    elif not whole:
+        role[role == eligible] = GROW
+    if plan.rho is not None:
+        held = np.maximum(np.maximum(count - _share(count, plan.rho), np.minimum(count - 1, 1)), 0)
+        key = sampling.purpose_key(seed, HONEST, np.uint64(tree))
+        apart = _Choice(key, GROW, ESTIMATE, count, held)
+        apart.carry_out(lot, (yield apart, role), role)
+    return role, copies
+
+
+def draw_roles(lot: Lot, size: Ints, plan: Sampling, seed: np.uint64, tree: int) -> Roles:
+    """Role of every row in a tree, and its copies (empty: one each), of a lot that holds all rows.
+
+    Rows that are neither ``GROW`` nor ``ESTIMATE`` are not seen by the tree.
+    """
+    steps, answer = _steps(lot, size, plan, seed, tree), None
+    while True:
+        try:
+            question, role = steps.send(answer)
+        except StopIteration as done:
+            roles: Roles = done.value
+            return roles
+        answer = question.merge([question.look(lot, role)])
+        if answer is None:
+            answer = question.merge([question.look(lot, role, wide=True)])
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The draws of one tree whose rows lie in several lots, and what is known of them so far.
+
+    Every lot is asked :meth:`look`, what they find is merged by :meth:`tell`, until :attr:`complete`; then :meth:`roles` is known.
+    """
+
+    size: Ints
+    plan: Sampling
+    seed: np.uint64
+    tree: int
+    known: tuple[Any, ...] = ()
+    wide: bool = False
+
+    def _run(self, lot: Lot) -> tuple[Question, NDArray[np.uint8]] | Roles:
+        """The first question whose answer is not known, with roles so far; or roles and copies."""
+        steps = _steps(lot, self.size, self.plan, self.seed, self.tree)
+        try:
+            asked = next(steps)
+            for answer in self.known:
+                asked = steps.send(answer)
+        except StopIteration as done:
+            roles: Roles = done.value
+            return roles
+        return asked
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left to ask."""
+        return not isinstance(self._run(Lot(np.empty(0, np.uint8)))[0], Question)
+
+    def look(self, lot: Lot) -> Any:
+        """What a lot has to say to the question that is open."""
+        question, role = self._run(lot)
+        assert isinstance(question, Question)
+        return question.look(lot, role, wide=self.wide)
+
+    def tell(self, found: Sequence[Any]) -> Answers:
+        """The same draws with what all lots found."""
+        question, _ = self._run(Lot(np.empty(0, np.uint8)))
+        assert isinstance(question, Question)
+        answer = question.merge(found)
+        if answer is None:
+            return Answers(self.size, self.plan, self.seed, self.tree, self.known, wide=True)
+        return Answers(self.size, self.plan, self.seed, self.tree, (*self.known, answer))
+
+    def roles(self, lot: Lot) -> Roles:
+        """Roles and copies of a lot's rows, once the draws are complete."""
+        role, copies = self._run(lot)
+        assert isinstance(role, np.ndarray)
+        return role, copies
+
+
+def unseen(role: NDArray[np.uint8]) -> Bools:
+    """Mask of the rows that a tree with these roles does not see."""
+    mask: Bools = (role != GROW) & (role != ESTIMATE)
+    return mask
+
+
+def count_roles(role: NDArray[np.uint8], value: np.uint8, arm: NDArray[np.uint8], n_arms: int) -> Ints:
+    """How many rows of each arm have a role."""
+    out = np.zeros(n_arms, np.int64)
+    sampling.count_roles(role, value, arm, out)
+    return out
+
+
+def _share(count: Ints, share: float) -> Ints:
+    """A share of the rows of each arm, rounded; at least one row."""
+    wanted: Ints = np.minimum(count, np.maximum(1, np.floor(share * count + 0.5).astype(np.int64)))
+    return wanted
