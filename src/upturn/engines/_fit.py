@@ -13,6 +13,8 @@ from upturn._results import plural
 from upturn.base import Gated, all_or_nothing
 from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.engines._gather import Roles, gather
+from upturn.engines._kinds import engine_of
+from upturn.engines._learn import check_spread, learn
 from upturn.engines._scan import polars, scan
 from upturn.trees import UpliftTree
 from upturn.trees._base import TreeModel
@@ -31,26 +33,32 @@ def fit(
     sample_weight: str | None = None,
     features: list[str] | None = None,
     *,
+    row_id: str | None = None,
     scratch: str | os.PathLike[str] | None = None,
 ) -> Any:
     """Fit a model of trees to a table that need not fit into memory.
 
-    The features are written to a file of a scratch folder, four or eight bytes a value, and removed at the end; trees read them from
+    On Dask and Spark, rows stay where they are: every partition turns its features into codes (a byte a value) and adds up histograms, from which
+    trees are grown level by level. Of Parquet files, the features are written to a file of a scratch folder, four or eight bytes a value, and removed at the end; trees read them from
     there. In memory are outcome, arms and weights, the codes of the features (a byte a value), and what the learner needs itself, the same as
     in a fit of the whole table, which gives the same model to the last bit.
 
     Parameters
     ----------
     model : UpliftTree, UpliftForest, CTSForest, UCTSForest, or UpliftBoosting or UpliftBagging over trees
-        The model to fit. ``UpliftForest(inference=True)`` reads three quarters of the features into memory once.
-    table : path(s), pattern or polars LazyFrame
-        Parquet files, in the order of their names, or what reads them. It is read three times and must not change meanwhile.
+        The model to fit. ``UpliftForest(inference=True)`` reads three quarters of the features into memory once. Dask and Spark take trees and
+        forests without ``inference``, ``oob``, ``center``, ``propensity`` and ``prune``, which need a number for every row.
+    table : path(s), pattern, polars LazyFrame, Dask DataFrame or Spark DataFrame
+        Parquet files, in the order of their names, or what reads them. It is read more than once and must not change meanwhile.
     y, treatment, sample_weight : str
         Columns of the table: outcome, label of the arm, and weight if there is one.
     features : list of str, optional
         Columns to learn from; all others by default.
+    row_id : str, optional
+        On Dask and Spark, a column with a whole number for each row, no two the same, by which samples are drawn: then the model does not depend on the
+        order of rows or partitions. Without it rows are numbered in the order of partitions, as in the whole table.
     scratch : path, optional
-        A folder with room for the features; the system's folder for temporary files by default.
+        For Parquet files, a folder with room for the features; the system's folder for temporary files by default.
 
     Returns
     -------
@@ -67,9 +75,16 @@ def fit(
     >>> model.predict(pl.DataFrame({"age": [20.0, 60.0]})).shape
     (2,)
     """
+    spread = engine_of(table)
+    if spread is not None:
+        return _fit_spread(spread, model, table, (y, treatment, sample_weight, features), row_id, scratch)
     _check_model(model)
+    if row_id is not None:
+        raise ValueError(
+            f"row_id={row_id!r}: rows of files count by their place; only tables of Dask and Spark take row_id"
+        )
     frame = scan(table)
-    roles = _read_roles(frame, y, treatment, sample_weight, features)
+    roles = _read_roles(frame.collect_schema().names(), y, treatment, sample_weight, features)
     folder = _new_folder(scratch)
     try:
         _check_room(frame, roles, folder)
@@ -82,10 +97,37 @@ def fit(
     return model
 
 
-def _check_model(model: Any) -> None:
-    """Refuse what would need the whole table in memory."""
+def _fit_spread(spread: Any, model: Any, table: Any, named: Any, row_id: Any, scratch: Any) -> Any:
+    """Fit a model to a table of a cluster."""
+    _check_gated(model)
+    check_spread(model)
+    if scratch is not None:
+        raise ValueError("scratch= is for Parquet files; a table of Dask or Spark stays where it is: leave it out")
+    columns = [str(name) for name in table.columns]
+    roles = _read_roles(columns, *named)
+    if row_id is not None:
+        if not isinstance(row_id, str) or row_id not in columns:
+            raise ValueError(f"row_id={row_id!r} is no column of the table: it has {columns[:20]!r}")
+        if row_id in roles.features:
+            if named[3] is not None:
+                raise ValueError(f"row_id={row_id!r} is among features=: a number of rows is nothing to learn from")
+            roles = roles._replace(features=[name for name in roles.features if name != row_id])
+    with all_or_nothing(model):
+        check_parameters(model)
+        wanted = [*roles.features, *roles.taken, *([] if row_id is None or row_id in roles.taken else [row_id])]
+        with spread.places(table, wanted) as places:
+            learn(model, places, roles, row_id, "pandas")
+    return model
+
+
+def _check_gated(model: Any) -> None:
     if not isinstance(model, Gated):
         raise TypeError(f"model is a {type(model).__name__}: expected an uplift model, such as UpliftForest()")
+
+
+def _check_model(model: Any) -> None:
+    """Refuse what would need the whole table in memory."""
+    _check_gated(model)
     inside = getattr(model, "estimator", None)
     of_trees = isinstance(model, UpliftBoosting | UpliftBagging) and (inside is None or isinstance(inside, UpliftTree))
     if not (isinstance(model, TreeModel) or of_trees):
@@ -95,8 +137,7 @@ def _check_model(model: Any) -> None:
         )
 
 
-def _read_roles(frame: pl.LazyFrame, y: str, treatment: str, sample_weight: str | None, features: Any) -> Roles:
-    columns = frame.collect_schema().names()
+def _read_roles(columns: list[str], y: str, treatment: str, sample_weight: str | None, features: Any) -> Roles:
     named = {"y": y, "treatment": treatment}
     if sample_weight is not None:
         named["sample_weight"] = sample_weight

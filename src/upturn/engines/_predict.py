@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from upturn.base import UpliftEstimator
+from upturn.engines._kinds import engine_of
 from upturn.engines._scan import polars, scan
 
 if TYPE_CHECKING:
@@ -19,21 +20,21 @@ def score_names(model: Any) -> list[str]:
     return ["uplift"] if len(model.arms_) == 1 else [f"uplift_{arm}" for arm in model.arms_]
 
 
-def predict(model: Any, table: Any) -> pl.LazyFrame:
-    """The table with the model's scores, as a lazy frame: nothing is read until it is collected or written.
+def predict(model: Any, table: Any) -> Any:
+    """The table with the model's scores, lazily: nothing is read until it is collected, computed or written.
 
-    Written with ``sink_parquet``, a table of any size streams through in little memory.
+    Files written with ``sink_parquet``, a table of any size streams through in little memory.
 
     Parameters
     ----------
     model : fitted uplift model
         Fitted to a table with named columns, by any ``fit``.
-    table : path(s), pattern or polars LazyFrame
+    table : path(s), pattern, polars LazyFrame, Dask DataFrame or Spark DataFrame
         Parquet files, or what reads them; it may have further columns.
 
     Returns
     -------
-    polars.LazyFrame
+    polars.LazyFrame, or a DataFrame of Dask or Spark if the table is one
         All columns of the table, and ``uplift`` (or ``uplift_ARM`` for each of several arms).
 
     Examples
@@ -49,8 +50,9 @@ def predict(model: Any, table: Any) -> pl.LazyFrame:
     if not isinstance(model, UpliftEstimator):
         raise TypeError(f"model is a {type(model).__name__}: expected a fitted uplift model")
     check_is_fitted(model)
-    library, frame = polars(), scan(table)
-    schema, names = frame.collect_schema(), score_names(model)
+    spread, names = engine_of(table), score_names(model)
+    frame = None if spread is not None else scan(table)
+    schema: Any = [str(name) for name in table.columns] if frame is None else frame.collect_schema()
     if not hasattr(model, "feature_names_in_"):
         raise ValueError(
             "the model was fitted to columns without names, so a table cannot be matched to it: fit one to a table"
@@ -62,6 +64,10 @@ def predict(model: Any, table: Any) -> pl.LazyFrame:
     taken = [name for name in names if name in schema]
     if taken:
         raise ValueError(f"the table has column(s) {taken!r} already, where scores would go: rename them")
+
+    if frame is None:
+        return spread.predict(model, table, features, names)
+    library = polars()
 
     def scored(part: pl.DataFrame) -> pl.DataFrame:
         if not len(part):

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
+import narwhals.stable.v1 as nw
 import numpy as np
 
 from upturn._parameters import SEED, check, whole
 from upturn._seeds import make_seed
+from upturn.engines._kinds import engine_of
+from upturn.engines._parts import Raw
 from upturn.engines._scan import polars, scan
+from upturn.kernels import sampling
 from upturn.kernels.hashing import SPLIT, words
 
-if TYPE_CHECKING:
-    import polars as pl
 
-
-def sample(table: Any, n: int, random_state: Any = None) -> pl.DataFrame:
+def sample(table: Any, n: int, random_state: Any = None) -> Any:
     """Draw rows of a table, in its order.
 
     Which rows are drawn depends on the seed and their numbers alone: those with the ``n`` smallest hashes.
 
     Parameters
     ----------
-    table : path(s), pattern or polars LazyFrame
-        Parquet files, or what reads them.
+    table : path(s), pattern, polars LazyFrame, Dask DataFrame or Spark DataFrame
+        Parquet files, or what reads them. Rows of a cluster are numbered in the order of partitions.
     n : int
         How many rows; all of them if there are no more.
     random_state : int, RandomState, Generator or None
@@ -31,7 +33,7 @@ def sample(table: Any, n: int, random_state: Any = None) -> pl.DataFrame:
 
     Returns
     -------
-    polars.DataFrame
+    polars.DataFrame, or one of pandas from Dask and Spark
 
     Examples
     --------
@@ -42,6 +44,9 @@ def sample(table: Any, n: int, random_state: Any = None) -> pl.DataFrame:
     """
     check("n", n, whole(least=1))
     check("random_state", random_state, SEED)
+    spread = engine_of(table)
+    if spread is not None:
+        return _sample_spread(spread, table, int(n), make_seed(random_state))
     pl, frame = polars(), scan(table)
     count = int(frame.select(pl.len()).collect().item())
     if n >= count:
@@ -51,3 +56,38 @@ def sample(table: Any, n: int, random_state: Any = None) -> pl.DataFrame:
     chosen = np.zeros(count, np.bool_)
     chosen[np.argpartition(hashes, n)[:n]] = True
     return frame.filter(pl.Series(chosen)).collect()
+
+
+def _sample_spread(spread: Any, table: Any, n: int, seed: np.uint64) -> Any:
+    """The rows with the smallest hashes of a table on a cluster."""
+    import pandas as pd
+
+    key, names = np.uint64(sampling.purpose_key(seed, SPLIT, np.uint64(0))), [str(name) for name in table.columns]
+    with spread.places(table, names) as places:
+        sizes = places.ask(_count)
+        count, wanted = np.array([sum(sizes)]), np.array([n])
+        firsts = np.cumsum([0, *sizes]).tolist()
+        cut = sampling.Cut(np.array([2**64 - 1], np.uint64), np.ones(1, np.uint8))
+        if n < count[0]:
+            for window in (sampling.make_window(count, wanted), sampling.whole_window(1)):
+                near = sampling.find_cut(places.ask(partial(_look, key, firsts, window), sampling.merge), count, wanted)
+                if near is not None:
+                    cut = near
+                    break
+        return pd.concat(places.ask(partial(_take, key, firsts, cut)), ignore_index=True)
+
+
+def _count(raw: Raw) -> int:
+    return len(nw.from_native(raw.frame, eager_only=True))
+
+
+def _look(key: np.uint64, firsts: list[int], window: sampling.Window, raw: Raw) -> Any:
+    n = _count(raw)
+    return sampling.look(key, np.zeros(n, np.uint8), 1, np.ones(n, np.uint8), window, firsts[raw.number])
+
+
+def _take(key: np.uint64, firsts: list[int], cut: sampling.Cut, raw: Raw) -> Any:
+    n = _count(raw)
+    role, first = np.ones(n, np.uint8), np.uint64(firsts[raw.number])
+    sampling.choose_up_to(key, first, sampling.NO_IDS, np.zeros(n, np.uint8), 1, 2, *cut, role)
+    return nw.from_native(raw.frame, eager_only=True).to_pandas()[role == 2]

@@ -1,0 +1,69 @@
+"""Rows in the partitions of a Dask DataFrame, on threads, processes or a cluster: whatever Dask computes with.
+
+States are persisted delayed values. Dask knows how each was made, so those of a worker that dies are made again from the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from upturn.engines._parts import Raw
+from upturn.engines._places import Merge, answer, merged, told
+
+_WIDE = 8  # answers merged at a time
+
+
+class DaskPlaces:
+    """States that Dask keeps (see ``Places``)."""
+
+    def __init__(self, states: Sequence[Any]) -> None:
+        self._states = list(states)
+
+    def ask(self, question: Callable[[Any], Any], merge: Merge | None = None) -> Any:
+        """See ``Places``."""
+        import dask
+
+        once = dask.delayed(question, traverse=False)
+        answers = [dask.delayed(answer)(once, state, place) for place, state in enumerate(self._states)]
+        if merge is None:
+            return told(list(dask.compute(*answers)))
+        put_together = partial(merged, merge)
+        while len(answers) > 1:
+            answers = [dask.delayed(put_together)(answers[i : i + _WIDE]) for i in range(0, len(answers), _WIDE)]
+        (result,) = dask.compute(dask.delayed(put_together)(answers))
+        return told(result)
+
+    def change(self, step: Callable[[Any], Any]) -> DaskPlaces:
+        """See ``Places``."""
+        import dask
+
+        once = dask.delayed(step, traverse=False)
+        made = [dask.delayed(answer)(once, state, place) for place, state in enumerate(self._states)]
+        return DaskPlaces(dask.persist(*made))
+
+
+@contextmanager
+def places(table: Any, columns: Sequence[str]) -> Iterator[DaskPlaces]:
+    """The partitions of a DataFrame, which are read again whenever they are asked."""
+    from dask import delayed
+
+    pieces = table[list(columns)].to_delayed()
+    yield DaskPlaces([delayed(Raw)(number, piece) for number, piece in enumerate(pieces)])
+
+
+def predict(model: Any, table: Any, features: list[str], names: list[str]) -> Any:
+    """The table with columns of scores."""
+    meta = table._meta.assign(**dict.fromkeys(names, 0.0)).astype(dict.fromkeys(names, np.float64))
+    return table.map_partitions(scored, model, features, names, meta=meta)
+
+
+def scored(part: Any, model: Any, features: list[str], names: list[str]) -> Any:
+    """A frame of pandas with columns of scores."""
+    n = len(part)
+    scores = np.asarray(model.predict(part[features])).reshape(n, -1) if n else np.empty((0, len(names)))
+    return part.assign(**{name: scores[:, k] for k, name in enumerate(names)})

@@ -1,0 +1,82 @@
+"""Rows in several places: a driver asks them for small statistics and never sees them.
+
+An engine is what keeps a state in each place and carries questions to it: it has the two verbs of :class:`Places`, and knows nothing
+about trees. States never change: a step makes new ones, so whatever is lost with a worker can be computed again from the table and the steps.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+Merge = Callable[[Sequence[Any]], Any]
+
+
+class Places(Protocol):
+    """What an engine does."""
+
+    def ask(self, question: Callable[[Any], Any], merge: Merge | None = None) -> Any:
+        """Answers of all states, in order; or what they are merged into, some at a time, in any order."""
+
+    def change(self, step: Callable[[Any], Any]) -> Self:
+        """The same places with the states that a step makes of them."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What went wrong in a place, in place of its answer: one sentence crosses the network, not a page of traceback."""
+
+    place: int
+    kind: str
+    words: str
+
+    def raised(self) -> Exception:
+        """The error for the user."""
+        kind = getattr(builtins, self.kind, RuntimeError)
+        sort = kind if isinstance(kind, type) and issubclass(kind, Exception) else RuntimeError
+        said = self.words if sort is not RuntimeError or self.kind == "RuntimeError" else f"{self.kind}: {self.words}"
+        return sort(f"in partition {self.place}: {said}")
+
+
+def answer(question: Callable[[Any], Any], state: Any, place: int) -> Any:
+    """What a state answers; a failure, of this question or of a step before, is passed on."""
+    if isinstance(state, Failure):
+        return state
+    try:
+        return question(state)
+    except Exception as error:
+        return Failure(place, type(error).__name__, str(error))
+
+
+def merged(merge: Merge, answers: Sequence[Any]) -> Any:
+    """Several answers as one; the first failure, if there is one."""
+    for one in answers:
+        if isinstance(one, Failure):
+            return one
+    return merge(answers)
+
+
+def told(result: Any) -> Any:
+    """An answer, or several; a failure is raised."""
+    for one in result if isinstance(result, list) else [result]:
+        if isinstance(one, Failure):
+            raise one.raised() from None
+    return result
+
+
+class Here:
+    """Places in this process, one state after the other: what other engines are held to."""
+
+    def __init__(self, states: Sequence[Any]) -> None:
+        self._states = list(states)
+
+    def ask(self, question: Callable[[Any], Any], merge: Merge | None = None) -> Any:
+        """See :class:`Places`."""
+        answers = [answer(question, state, place) for place, state in enumerate(self._states)]
+        return told(answers if merge is None else merged(merge, answers))
+
+    def change(self, step: Callable[[Any], Any]) -> Here:
+        """See :class:`Places`."""
+        return Here([answer(step, state, place) for place, state in enumerate(self._states)])

@@ -1,0 +1,185 @@
+"""Trees grown from parts of the rows: the model of the whole table, to the last bit, however the rows lie."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from upturn.engines import _grow
+from upturn.engines._gather import Roles
+from upturn.engines._learn import learn
+from upturn.engines._parts import Raw
+from upturn.engines._places import Here
+from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
+
+pl = pytest.importorskip("polars")
+N = 1200
+FEATURES = ["age", "city", "shop", "visits", "level", "member"]
+
+
+def table(n=N, arms=("none", "mail"), outcome="binary", seed=0):
+    """Numbers with many values and with few, gaps, a category with few levels and one with more than there are bins."""
+    rng = np.random.default_rng(seed)
+    age, city = rng.normal(40, 12, n), rng.choice(["Rome", "Oslo", "Kyiv", "Lima"], n)
+    arm = rng.choice(list(arms), n)
+    lift = 0.3 * (arm != arms[0]) * (age > 40) * (city != "Rome") - 0.2 * (arm == arms[-1]) * (city == "Oslo")
+    y = (rng.random(n) < 0.4 + lift).astype(float)
+    if outcome == "real":
+        y = np.exp(rng.normal(size=n)) * (1.0 + lift)
+    elif outcome == "far":
+        y = 1e7 + 3.0 * y
+    weight = rng.uniform(0.3, 2.0, n)
+    weight[rng.random(n) < 0.05] = 0.0
+    return pl.DataFrame(
+        {
+            "age": pl.Series(np.where(rng.random(n) < 0.1, np.nan, age)).fill_nan(None),
+            "city": pl.Series(city.tolist()).set(pl.Series(rng.random(n) < 0.05), None),
+            "shop": [f"s{k}" for k in np.minimum(rng.geometric(0.01, n), 400)],
+            "visits": rng.integers(0, 9, n).astype(np.int16),
+            "level": np.full(n, 3.0),
+            "member": rng.random(n) < 0.5,
+            "segment": arm,
+            "weight": weight,
+            "count": rng.integers(0, 4, n),
+            "bought": y,
+        }
+    )
+
+
+def parts(frame, k, seed=0):
+    """``k`` uneven parts of a frame; of several, one is empty and one a single row."""
+    if k == 1:
+        return Here([Raw(0, frame)])
+    cuts = np.sort(np.random.default_rng(seed + k).choice(np.arange(2, len(frame)), k - 3, replace=False)).tolist()
+    ends = [0, 1, *cuts, len(frame)]
+    ends.insert(2, ends[1])
+    return Here([Raw(i, frame[a:b]) for i, (a, b) in enumerate(pairwise(ends))])
+
+
+def far(model, frame, k, weight=None, row_id=None, features=FEATURES):
+    """A model of parts of a frame."""
+    model = clone(model)
+    learn(model, parts(frame, k), Roles("bought", "segment", weight, features), row_id, "polars")
+    return model
+
+
+def same(one, two, frame, tmp_path):
+    """Whether two models are one, to the last bit of their files."""
+    paths = [tmp_path / "one.upturn", tmp_path / "two.upturn"]
+    for model, path in zip((one, two), paths, strict=True):
+        model.save(path)
+    assert len(one.nodes_.feature) > one.nodes_.n_trees
+    np.testing.assert_array_equal(one.predict(frame.select(FEATURES)), two.predict(frame.select(FEATURES)))
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def local(model, frame, weight=None):
+    columns = [*FEATURES, "segment", "bought", *([weight] if weight else [])]
+    return clone(model).fit(frame.select(columns), "bought", "segment", weight)
+
+
+SMALL = {"min_samples_arm": 5, "random_state": 3}
+CASES = {
+    "tree": (UpliftTree(max_depth=4, max_bins=40, **SMALL), {}, None),
+    "tree of kl": (UpliftTree("kl", honest=True, **SMALL), {}, None),
+    "tree of chi2, weighted": (UpliftTree("chi2", max_bins=40, **SMALL), {}, "weight"),
+    "forest": (UpliftForest(4, **SMALL), {}, None),
+    "forest, whole weights": (UpliftForest(4, bootstrap=True, **SMALL), {"outcome": "real"}, "count"),
+    "bootstrap": (UpliftForest(4, bootstrap=True, max_depth=5, **SMALL), {"outcome": "real"}, None),
+    "honest bootstrap": (UpliftForest(4, bootstrap=True, honest=True, **SMALL), {}, "weight"),
+    "groups": (UpliftForest(4, ci_group_size=2, max_samples=0.7, honest=True, **SMALL), {"outcome": "far"}, None),
+    "several arms": (
+        UpliftForest(4, max_features=2, max_samples=0.6, **SMALL),
+        {"arms": ("none", "mail", "call"), "outcome": "real"},
+        "weight",
+    ),
+    "all features": (
+        UpliftForest(3, "cts", normalize=False, max_features=None, **SMALL),
+        {"arms": ("none", "mail", "call")},
+        None,
+    ),
+    "cts": (CTSForest(4, random_state=3), {"outcome": "real"}, None),
+    "ucts": (UCTSForest(4, random_state=3), {"arms": ("none", "mail", "call")}, "weight"),
+}
+
+
+@pytest.mark.parametrize("gathered", [0, 200])
+@pytest.mark.parametrize("case", list(CASES))
+def test_a_model_of_parts_is_that_of_the_whole_table(case, gathered, monkeypatch, tmp_path):
+    model, how, weight = CASES[case]
+    monkeypatch.setattr(_grow, "MOST_GATHERED", gathered)
+    frame = table(**how)
+    whole = local(model, frame, weight)
+    for k in (1, 7):
+        same(far(model, frame, k, weight), whole, frame, tmp_path)
+
+
+def test_a_model_of_shuffled_rows_with_ids_is_that_of_the_rows_in_order(tmp_path):
+    frame = table().with_row_index("person")
+    mixed = frame.sample(fraction=1.0, shuffle=True, seed=3)
+    for model in (UpliftForest(3, bootstrap=True, **SMALL), UpliftForest(3, max_samples=0.5, honest=True, **SMALL)):
+        same(far(model, mixed, 5, row_id="person"), local(model, frame), frame, tmp_path)
+
+
+@pytest.mark.parametrize("weight", [None, "weight"])
+def test_edges_of_many_rows_come_from_a_sample_by_ids(weight, monkeypatch, tmp_path):
+    """One feature with many values, one mostly missing, and few rows that decide the edges."""
+    monkeypatch.setattr("upturn.trees._bins.SAMPLE", 150)
+    monkeypatch.setattr("upturn.engines._parts.SAMPLE", 150)
+    monkeypatch.setattr("upturn.trees._bins.KNOWN", 40)
+    monkeypatch.setattr("upturn.engines._parts.KNOWN", 40)
+    frame = table()
+    rare = pl.when(pl.int_range(N) % 5 == 0).then(pl.col("age") * 2).otherwise(None)
+    frame = frame.with_columns(level=rare)
+    model = UpliftForest(2, max_bins=30, **SMALL)
+    whole = local(model, frame, weight)
+    same(far(model, frame, 7, weight), whole, frame, tmp_path)
+    edges = whole.bins_.edges[FEATURES.index("level")]
+    known = frame.filter(pl.col("weight") > 0 if weight else True)["level"].drop_nulls().sort().to_numpy()
+    assert len(known) > 150
+    assert np.isfinite(edges).sum() == 29
+    middle = np.searchsorted(known, edges[14]) / len(known)  # a sample of all rows would hold some 30 values only
+    assert 0.35 < middle < 0.65
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        (
+            lambda part: part.with_columns(visits=pl.col("visits").cast(pl.String)),
+            TypeError,
+            "'visits' holds text in part",
+        ),
+        (lambda part: part.with_columns(bought=None), ValueError, "in partition 2: "),
+        (lambda part: part.with_columns(weight=-1.0), ValueError, "in partition 2: "),
+        (lambda part: part.with_columns(age=np.inf), ValueError, "in partition 2: X contains infinity"),
+    ],
+)
+def test_a_part_that_is_not_like_the_others_is_named(change, error, said):
+    frame = table()
+    pieces = [frame[:300], frame[300:600], change(frame[600:900]), frame[900:]]
+    with pytest.raises(error, match=said) as caught:
+        learn(
+            UpliftForest(2),
+            Here([Raw(i, piece) for i, piece in enumerate(pieces)]),
+            Roles("bought", "segment", "weight", FEATURES),
+            None,
+            "polars",
+        )
+    assert "\n" not in str(caught.value)
+
+
+def test_parts_without_one_of_the_arms_and_levels_of_their_own(tmp_path):
+    frame = table(arms=("none", "mail", "call")).sort("segment", "city", nulls_last=True)
+    model = UpliftForest(3, **SMALL)
+    same(far(model, frame, 9), local(model, frame), frame, tmp_path)
+
+
+def test_a_forest_without_a_split_says_why():
+    frame = table().with_columns(bought=5.0)
+    with pytest.warns(UserWarning, match="outcome is the same in all rows"):
+        far(UpliftForest(2, random_state=0), frame, 4)
+    level = table().with_columns(age=1.0)
+    with pytest.warns(UserWarning, match="every feature has the same value"):
+        far(UpliftForest(2, random_state=0), level, 4, features=["age", "level"])
