@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 OLDEST := build/oldest
 
+# Tests that start processes of their own, for which two workers of pytest leave no room.
+CLUSTERS := tests/engines/test_dask.py tests/engines/test_spark.py
+
 UPLOT := 1.6.32
 
 .PHONY: demo test test-nojit test-oldest lint bench guard experiments-quick vendor clean
@@ -17,17 +20,18 @@ demo: $(INSTALLED)
 	$(BIN)/upturn demo --folder build/demo-command
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(CLUSTERS:%=--ignore %)
+	$(BIN)/python -m pytest $(CLUSTERS)
 
 test-nojit: $(INSTALLED)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels tests/features/test_umodl_search.py
 
 # Most tests with the oldest versions that pyproject.toml promises to work with. Left out: hostile files, to which versions
-# are nothing, so is a browser, and golden effects and the README's figures, which rest on the last digits of newer estimators.
+# are nothing, so is a browser, clusters, and golden effects and the README's figures, which rest on the last digits of newer estimators.
 test-oldest: $(OLDEST)/.installed
 	PYTHONPATH=src NUMBA_CACHE_DIR=$(CURDIR)/$(OLDEST)/compiled $(OLDEST)/bin/python -m pytest -n 2 --dist worksteal \
 		-W ignore::DeprecationWarning --ignore-glob '*hostile*' --ignore-glob '*/attack/*' --ignore-glob '*meta_golden*' \
-		--ignore-glob '*command_golden*' --ignore-glob '*in_browser*' \
+		--ignore-glob '*command_golden*' --ignore-glob '*in_browser*' $(CLUSTERS:%=--ignore %) \
 		--ignore-glob '*test_readme*' --deselect 'tests/test_docs.py::test_examples[marketing.md]'
 
 lint: $(INSTALLED)
@@ -72,6 +76,6 @@ $(OLDEST)/.installed: pyproject.toml
 	$(PYTHON) -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 	groups = [project["dependencies"], *project["optional-dependencies"].values()]; \
 	needs = [need.replace(">=", "==") for group in groups for need in group if ">=" in need]; \
-	print(*(need for need in needs if not need.startswith(("mypy", "ruff"))), sep="\n")' > $(OLDEST)/minima.txt
+	print(*(need for need in needs if not need.startswith(("mypy", "ruff", "dask", "distributed", "pyspark"))), sep="\n")' > $(OLDEST)/minima.txt
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $(OLDEST)/minima.txt
 	touch $@

@@ -99,6 +99,8 @@ CASES = {
         {"arms": ("none", "mail", "call")},
         None,
     ),
+    "centred": (UpliftForest(3, center=True, normalize=False, bootstrap=True, **SMALL), {"outcome": "real"}, None),
+    "centred, weighted": (UpliftForest(3, center=True, normalize=False, honest=True, **SMALL), {}, "weight"),
     "cts": (CTSForest(4, random_state=3), {"outcome": "real"}, None),
     "ucts": (UCTSForest(4, random_state=3), {"arms": ("none", "mail", "call")}, "weight"),
 }

@@ -42,7 +42,7 @@ def grow_trees(
     grown: list[Nodes] = []
     for first in range(0, n_trees, n_batch):
         numbers = range(first, min(first + n_batch, n_trees))
-        draws = _draw(far, plan, seed, numbers)
+        draws = draw_samples(far, plan, seed, numbers)
         trees = [_Tree(far, rules, plan, seed, number) for number in numbers]
         while any(tree.front for tree in trees):
             open_trees = [tree for tree in trees if tree.front]
@@ -66,7 +66,7 @@ def _batch(far: Far, rules: Rules, plan: Sampling) -> int:
     return int(np.clip(min(_HISTOGRAMS // max(histograms, 1), _ORDERS / max(orders, 1.0)), 1, _MOST_TREES))
 
 
-def _draw(far: Far, plan: Sampling, seed: np.uint64, numbers: Sequence[int]) -> dict[int, Answers]:
+def draw_samples(far: Far, plan: Sampling, seed: np.uint64, numbers: Sequence[int]) -> dict[int, Answers]:
     """The samples of several trees: every open question is asked of all parts, for all trees at once."""
     draws = {number: Answers(far.rows, plan, seed, number) for number in numbers}
     while waiting := [one for one in draws.values() if not one.complete]:

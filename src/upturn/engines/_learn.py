@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from upturn._seeds import make_seed
+from upturn.engines._centred import centre, restore
 from upturn.engines._gather import Roles
 from upturn.engines._grow import grow_trees
 from upturn.engines._parts import Far, prepare, read_parts
@@ -30,7 +31,6 @@ def check_spread(model: Any) -> None:
         asked = ["prune=True"] if model.prune else []
     elif isinstance(model, UpliftForest):
         asked = [f"{name}=True" for name in ("inference", "oob") if getattr(model, name, False)]
-        asked += ["center=True"] if model.center is True else []
         kind = model.propensity
         asked += [] if isinstance(kind, str) and kind in ("auto", "shares") else [f"propensity={kind!r}"]
     if asked:
@@ -44,7 +44,8 @@ def learn(model: Any, places: Places, roles: Roles, row_id: str | None, library:
     """Fit a model to places of raw frames."""
     whole = read_parts(places, roles, model.control, row_id)
     model._check_outcome(whole.scale, varies=whole.varies)
-    far = prepare(whole, model.max_bins, weighted=roles.sample_weight is not None)
+    centred = isinstance(model, UpliftForest) and model._centres()
+    far = prepare(whole, model.max_bins, weighted=roles.sample_weight is not None, outcomes=centred)
     _grow(model, far, whole.scale, make_seed(model.random_state))
     model._library = library
     model._remember(whole.labels[0], whole.labels[1:], whole.schema)
@@ -58,9 +59,15 @@ def _grow(model: Any, far: Far, scale: Scale, seed: np.uint64) -> None:
     else:
         model._check_groups()
         plan, n_trees = model._sampling(), int(model.n_estimators)
-    rules = model._rules(far, scale.binary, plan.share, scale.span)
-    trees = grow_trees(far, rules, plan, seed, n_trees, model.n_jobs)
+    centred = not single and model._centres()
+    rules = model._rules(far, scale.binary and not centred, plan.share, scale.span)
+    if centred:
+        sown = centre(far, seed, model.n_jobs)
+        trees = grow_trees(sown.far, rules, plan, seed, n_trees, model.n_jobs)
+        restore(trees, sown, plan, seed)
+    else:
+        trees = grow_trees(far, rules, plan, seed, n_trees, model.n_jobs)
     model._keep(far, trees[0] if single else Nodes.join(trees), scale)
     if not single:
-        model.centered_, model.propensity_kind_, model._pooled = False, "shares", None
+        model.centered_, model.propensity_kind_, model._pooled = centred, "shares", None
     model._tell_constant(far, rules, plan.share)

@@ -45,6 +45,8 @@ from upturn.trees._growth import arm_means, sum_words
 from upturn.trees._outcome import Grid, grid_of, make_words, merge_summaries, summarise, unit_of
 from upturn.trees._samples import Lot
 
+_NOTHING, _NO_WORDS = np.empty(0), np.empty(0, np.int64)
+
 
 class Raw(NamedTuple):
     """A part of the table as it comes, and its number."""
@@ -89,15 +91,22 @@ class Numbers(NamedTuple):
 
 @dataclass
 class Part:
-    """A part's rows as trees need them; ``kept`` is what can be computed again, and is left out when a part travels."""
+    """A part's rows as trees need them; ``kept`` is what can be computed again, and is left out when a part travels.
+
+    Where the outcome is centred, there are also the outcome and the weights, and in the end what was taken off, with its words.
+    """
 
     codes: Codes
     words: Ints
     lot: Lot
+    y: Floats = field(default_factory=lambda: _NOTHING)
+    weight: Floats | None = None
+    level: Floats = field(default_factory=lambda: _NOTHING)
+    level_words: Ints = field(default_factory=lambda: _NO_WORDS)
     kept: dict[Any, Any] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"codes": self.codes, "words": self.words, "lot": self.lot, "kept": {}}
+        return {**vars(self), "kept": {}}
 
 
 # ------------------------------------------------------------------------------------------- what a part answers
@@ -218,18 +227,19 @@ def _sample(cut: Any, j: int | None, columns: Sequence[int], part: Numbers) -> t
     return ids, np.add(part.X[rows][:, columns], 0.0), weight
 
 
-def _to_part(bins: Bins, grid: Grid, part: Numbers) -> Part:
+def _to_part(bins: Bins, grid: Grid, outcomes: bool, part: Numbers) -> Part:
     codes = bins.encode(np.ascontiguousarray(part.X), 1)
     words = make_words(part.y, part.weight, grid)
-    return Part(codes, words, Lot(part.arm, part.first, part.ids))
+    lot = Lot(part.arm, part.first, part.ids)
+    return Part(codes, words, lot, part.y, part.weight) if outcomes else Part(codes, words, lot)
 
 
 def _sums(n_arms: int, layout: Layout, part: Part) -> Ints:
     return sum_words(part.words, part.lot.arm, n_arms, layout)
 
 
-def _summarise(unit: float, part: Numbers) -> Any:
-    return summarise(part.y, part.weight, unit)
+def _summarise(name: str, unit: float, part: Any) -> Any:
+    return summarise(getattr(part, name), part.weight, unit)
 
 
 def _add(arrays: Sequence[Any]) -> Any:
@@ -411,14 +421,24 @@ def _merge_ends(parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
     return np.min(low, axis=0), np.max(high, axis=0)
 
 
-def prepare(whole: Whole, max_bins: int, *, weighted: bool) -> Far:
-    """Bins, codes and words of all parts."""
-    bins = learn_bins(whole, max_bins, weighted=weighted)
-    summary = whole.places.ask(partial(_summarise, 1.0), merge_summaries)
+def grid_of_parts(places: Places, name: str) -> Grid:
+    """The grid of all parts' outcomes, or of another number per row by its ``name``."""
+    summary = places.ask(partial(_summarise, name, 1.0), merge_summaries)
     if (unit := unit_of(summary)) != 1.0:
-        summary = whole.places.ask(partial(_summarise, unit), merge_summaries)
-    grid = grid_of(summary)
-    places = whole.places.change(partial(_to_part, bins, grid))
-    sums = places.ask(partial(_sums, len(whole.rows), grid.layout), _add)
-    size, mean = arm_means(sums, grid.layout)
+        summary = places.ask(partial(_summarise, name, unit), merge_summaries)
+    return grid_of(summary)
+
+
+def sums_of_parts(places: Places, n_arms: int, layout: Layout) -> Ints:
+    """Integer sums of all rows: the weight of each arm, then the outcome of each."""
+    sums: Ints = places.ask(partial(_sums, n_arms, layout), _add)
+    return sums
+
+
+def prepare(whole: Whole, max_bins: int, *, weighted: bool, outcomes: bool) -> Far:
+    """Bins, codes and words of all parts, which keep their ``outcomes`` if these are to be centred."""
+    bins = learn_bins(whole, max_bins, weighted=weighted)
+    grid = grid_of_parts(whole.places, "y")
+    places = whole.places.change(partial(_to_part, bins, grid, outcomes))
+    size, mean = arm_means(sums_of_parts(places, len(whole.rows), grid.layout), grid.layout)
     return Far(bins, places, whole.rows, size, mean, grid.layout, whole.n_places, uuid4().hex)

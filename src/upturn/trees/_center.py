@@ -7,8 +7,9 @@ because the same number is taken off every arm. Draws are by row, like all draws
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +19,15 @@ from upturn._parallel import run_parallel
 from upturn.kernels import sampling
 from upturn.kernels.criteria import ANY_WEIGHT, OF_OUTCOMES, Rules
 from upturn.kernels.forest import twin_codes
+from upturn.kernels.histogram import Layout, Rows
 from upturn.kernels.sampling import OUTCOME
 from upturn.trees._bins import Codes
 from upturn.trees._growth import Soil
 from upturn.trees._nodes import Nodes
 from upturn.trees._samples import Sampling, unseen
 
-_TREES = 50
-_SEEN = Sampling(fraction=0.5)
+TREES = 50
+SEEN = Sampling(fraction=0.5)
 _MIN_LEAF = 10.0  # rows: means of fewer would bring more noise than they take away
 
 
@@ -34,13 +36,36 @@ def outcome_out_of_bag(soil: Soil, seed: np.uint64, n_jobs: int | None, number: 
 
     ``number`` tells the draws of several such predictions apart.
     """
-    weight = soil.size.sum()
-    pooled = float(soil.size @ soil.mean) / weight
-    rows, size, mean = np.array([len(soil)]), np.array([weight]), np.array([pooled])
-    alone = replace(soil, arm=np.zeros_like(soil.arm), rows=rows, size=size, mean=mean)
+    rows, size, mean = pooled_arms(soil.rows, soil.size, soil.mean)
+    alone, pooled = replace(soil, arm=np.zeros_like(soil.arm), rows=rows, size=size, mean=mean), float(mean[0])
     own_seed = sampling.purpose_key(seed, OUTCOME, np.uint64(number))
-    n_features = soil.bins.n_features
-    rules = Rules(
+    rules = outcome_rules(soil.bins.n_features)
+    trees = run_parallel(lambda tree: alone.grow(rules, SEEN, own_seed, tree), range(TREES), n_jobs=n_jobs)
+    roles = (alone.roles(SEEN, own_seed, tree)[0] for tree in range(TREES))
+    return predict_unseen(trees, roles, twin_codes(soil.codes), pooled)
+
+
+def predict_unseen(
+    trees: Sequence[Nodes], roles: Iterable[NDArray[np.uint8]], codes: Codes, otherwise: float
+) -> Floats:
+    """The outcome of every row, the mean over the trees that did not see it; a number for rows that all of them saw."""
+    total, count = np.zeros(len(codes)), np.zeros(len(codes))
+    for nodes, role in zip(trees, roles, strict=True):
+        rows = np.flatnonzero(unseen(role))
+        total[rows] += nodes.value[nodes.leaves(codes[rows])[0], 0]
+        count[rows] += 1.0
+    return np.where(count > 0.0, total / np.maximum(count, 1.0), otherwise)
+
+
+def pooled_arms(rows: Ints, size: Floats, mean: Floats) -> tuple[Ints, Floats, Floats]:
+    """Number of rows, weight and mean of all arms as one."""
+    weight = size.sum()
+    return np.array([rows.sum()]), np.array([weight]), np.array([float(size @ mean) / weight])
+
+
+def outcome_rules(n_features: int) -> Rules:
+    """How the trees grow that predict an outcome."""
+    return Rules(
         criterion=OF_OUTCOMES.code,
         binary=False,
         normalize=False,
@@ -59,14 +84,6 @@ def outcome_out_of_bag(soil: Soil, seed: np.uint64, n_jobs: int | None, number: 
         plain_leaves=False,
         subtraction=False,
     )
-    trees = run_parallel(lambda tree: alone.grow(rules, _SEEN, own_seed, tree), range(_TREES), n_jobs=n_jobs)
-    total, count = np.zeros(len(soil)), np.zeros(len(soil))
-    codes = twin_codes(soil.codes)
-    for tree, rows in unseen_rows(alone, _SEEN, own_seed, _TREES):
-        nodes = trees[tree]
-        total[rows] += nodes.value[nodes.leaves(codes[rows])[0], 0]
-        count[rows] += 1.0
-    return np.where(count > 0.0, total / np.maximum(count, 1.0), pooled)
 
 
 def out_of_bag_twice(
@@ -91,15 +108,51 @@ def node_means(nodes: Nodes, codes: Codes, rows: Ints, weight: Floats, level: Fl
     """Weighted mean of a number per row over the rows of every node of one tree; a node without rows has its parent's."""
     leaf = nodes.leaves(codes[rows])[0]
     n = len(nodes.feature)
-    sums: NDArray[np.float64] = np.stack(
-        [np.bincount(leaf, weight, n), np.bincount(leaf, weight * level[rows], n)], axis=1
-    )
+    sums: Any = np.stack([np.bincount(leaf, weight, n), np.bincount(leaf, weight * level[rows], n)], axis=1)
+    _add_upwards(nodes, sums)
+    return _inherited(nodes, sums[:, 0], sums[:, 1])
+
+
+def leaf_sums(nodes: Nodes, codes: Codes, rows: Rows, layout: Layout) -> Ints:
+    """Sums of the words of rows by leaf, weight and outcome: integers, which add up exactly wherever rows lie; shape (nodes, 2)."""
+    leaf, words = nodes.leaves(codes)[0], np.asarray(rows.word)
+    if layout.n_words == 1:
+        columns = (words >> layout.shift, words & ((1 << layout.shift) - 1))
+    elif layout.weight_word > 0:
+        columns = (np.full(len(leaf), layout.weight_word), words)
+    else:
+        columns = (words[0::2], words[1::2])
+    sums = np.zeros((len(nodes.feature), 2), np.int64)
+    for k, column in enumerate(columns):
+        np.add.at(sums[:, k], leaf, column)
+    return sums
+
+
+def put_back(nodes: Nodes, sums: Ints, layout: Layout) -> None:
+    """Add to the values of every node of one tree, of all arms, the mean of what was taken off its rows, from its sums by leaf."""
+    sums = sums.copy()
+    _add_upwards(nodes, sums)
+    weight: Floats = sums[:, 0] * np.float64(layout.weight_unit)
+    level = _inherited(nodes, weight, sums[:, 1] * layout.total_unit + layout.origin * weight)
+    nodes.value[:] += level[:, None]
+
+
+def _levels(nodes: Nodes) -> list[Ints]:
+    """Nodes that are split, by their depth."""
     split = np.flatnonzero(nodes.left >= 0)
-    by_depth = [split[nodes.depth[split] == depth] for depth in range(int(nodes.depth.max()) + 1)]
-    for inner in reversed(by_depth):
+    return [split[nodes.depth[split] == depth] for depth in range(int(nodes.depth.max()) + 1)]
+
+
+def _add_upwards(nodes: Nodes, sums: NDArray[Any]) -> None:
+    """Give every node that is split the sums of its children."""
+    for inner in reversed(_levels(nodes)):
         sums[inner] = sums[nodes.left[inner]] + sums[nodes.left[inner] + 1]
-    mean = sums[:, 1] / np.where(sums[:, 0] > 0.0, sums[:, 0], 1.0)
-    for inner in by_depth:
+
+
+def _inherited(nodes: Nodes, weight: Floats, total: Floats) -> Floats:
+    """Means of nodes; one without weight has that of the node above."""
+    mean: Floats = total / np.where(weight > 0.0, weight, 1.0)
+    for inner in _levels(nodes):
         for child in (nodes.left[inner], nodes.left[inner] + 1):
-            mean[child] = np.where(sums[child, 0] > 0.0, mean[child], mean[inner])
+            mean[child] = np.where(weight[child] > 0.0, mean[child], mean[inner])
     return mean

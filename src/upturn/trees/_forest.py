@@ -25,10 +25,11 @@ from upturn.metrics._estimate import reach_of
 from upturn.trees import _export
 from upturn.trees._base import Scale, TreeModel
 from upturn.trees._bins import Codes
-from upturn.trees._center import node_means, out_of_bag_twice, outcome_out_of_bag, unseen_rows
-from upturn.trees._growth import Soil
+from upturn.trees._center import leaf_sums, out_of_bag_twice, outcome_out_of_bag, put_back, unseen_rows
+from upturn.trees._growth import Soil, layout_with, rows_of
 from upturn.trees._inference import VARIES, Pooled, correct_smoothing, pool_variance, pooled_variance
 from upturn.trees._nodes import Nodes
+from upturn.trees._outcome import encode_outcome
 from upturn.trees._overlap import chances_of, kind_of, overlap_weights
 from upturn.trees._rehearsal import reach, stage
 from upturn.trees._samples import Sampling
@@ -328,15 +329,14 @@ class UpliftForest(TreeModel):
             return lambda tree: soil.grow(rules, plan, seed, tree)
         codes: Codes = twin_codes(soil.codes)
         value_role = ESTIMATE if self.honest else GROW
+        words, layout = encode_outcome(level, weight)
 
         def grow(tree: int) -> Nodes:
             role, copies = soil.roles(plan, seed, tree)
             nodes = soil.grow_on(role, copies, rules, seed, tree)
-            mine = np.flatnonzero(role == value_role)
-            heavy = np.ones(len(mine)) if weight is None else weight[mine]
-            if len(copies):
-                heavy = heavy * copies[mine]
-            nodes.value[:] += node_means(nodes, codes, mine, heavy, level)[:, None]
+            rows = rows_of(role, copies, value_role, words, soil.arm, layout)
+            own = layout_with(layout, len(copies) > 0)
+            put_back(nodes, leaf_sums(nodes, codes[np.asarray(rows.index)], rows, own), own)
             return nodes
 
         return grow

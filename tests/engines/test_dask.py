@@ -1,0 +1,147 @@
+"""Dask on a real cluster of two processes: the model of the whole table, also when a worker is killed."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from engines.test_places import FEATURES, local, table
+from upturn import engines
+from upturn.engines import _grow
+from upturn.meta import TLearner
+from upturn.trees import CTSForest, UpliftForest, UpliftTree
+
+dask = pytest.importorskip("dask")
+pl = pytest.importorskip("polars")
+distributed = pytest.importorskip("distributed")
+pytest.importorskip("pandas")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of workers that come and go
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with (
+        distributed.LocalCluster(2, processes=True, threads_per_worker=1, dashboard_address=None) as local_cluster,
+        distributed.Client(local_cluster),
+    ):
+        yield local_cluster
+
+
+def spread(frame, ends=(0, 1, 1, 500)):
+    """A frame in uneven partitions: one of a single row, one empty."""
+    import dask.dataframe as dd
+    import pandas as pd
+
+    whole = frame.to_pandas()
+    pieces = [whole.iloc[a:b] for a, b in zip(ends, (*ends[1:], len(whole)), strict=True)]
+    assert [len(piece) for piece in pieces][:2] == [1, 0]
+    return dd.from_delayed([dask.delayed(pd.DataFrame)(piece) for piece in pieces], meta=whole.iloc[:0])
+
+
+MODELS = {
+    "forest": (UpliftForest(6, min_samples_arm=5, random_state=1), None),
+    "honest, weighted": (UpliftForest(4, honest=True, bootstrap=True, min_samples_arm=5, random_state=1), "weight"),
+    "cts": (CTSForest(4, random_state=1), None),
+    "tree": (UpliftTree(max_depth=3, random_state=1), "count"),
+}
+
+
+def same(one, two, frame):
+    for name in ("first", "feature", "cut", "left", "category_set", "missing_left", "gain", "value", "weight", "sets"):
+        np.testing.assert_array_equal(getattr(one.nodes_, name), getattr(two.nodes_, name))
+    np.testing.assert_array_equal(one.bins_.edges, two.bins_.edges)
+    np.testing.assert_array_equal(one.predict(frame.select(FEATURES)), two.predict(frame.select(FEATURES)))
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("name", list(MODELS))
+def test_the_model_is_that_of_the_whole_table(name, monkeypatch):
+    monkeypatch.setattr(_grow, "MOST_GATHERED", 300)
+    model, weight = MODELS[name]
+    frame = table(arms=("none", "mail", "call") if name == "cts" else ("none", "mail"))
+    found = engines.fit(clone(model), spread(frame), "bought", "segment", weight, FEATURES)
+    same(found, local(model, frame, weight), frame)
+    assert found.control_ == "none"
+
+
+@pytest.mark.usefixtures("cluster")
+def test_row_ids_make_the_order_of_rows_irrelevant():
+    frame = table().with_row_index("person")
+    model = UpliftForest(4, min_samples_arm=5, random_state=1)
+    mixed = frame.sample(fraction=1.0, shuffle=True, seed=3)
+    found = engines.fit(clone(model), spread(mixed), "bought", "segment", None, FEATURES, row_id="person")
+    same(found, local(model, frame), frame)
+
+
+def test_killed_workers_change_nothing(cluster, monkeypatch):
+    """All that is known of the rows is lost in the middle of the trees, and computed again."""
+    frame = table()
+    model = UpliftForest(4, min_samples_arm=5, random_state=2)
+    asked, killed, real = [], [], _grow.LevelQuestion
+
+    def question(*parameters):
+        asked.append(1)
+        if len(asked) == 3:
+            killed.extend(nanny.pid for nanny in cluster.workers.values())
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+        return real(*parameters)
+
+    monkeypatch.setattr(_grow, "MOST_GATHERED", 100)
+    monkeypatch.setattr(_grow, "LevelQuestion", question)
+    found = engines.fit(clone(model), spread(frame), "bought", "segment", None, FEATURES)
+    assert len(asked) > 3
+    assert len(killed) == 2
+    assert set(killed).isdisjoint(nanny.pid for nanny in cluster.workers.values())
+    same(found, local(model, frame), frame)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_scores_and_samples_of_a_table_on_a_cluster(tmp_path):
+    frame = table(arms=("none", "mail", "call"))
+    model = local(UpliftForest(4, random_state=1), frame)
+    scored = engines.predict(model, spread(frame))
+    assert list(scored.columns) == [*frame.columns, "uplift_call", "uplift_mail"]
+    expected = model.predict(frame.select(FEATURES))
+    np.testing.assert_array_equal(scored[["uplift_call", "uplift_mail"]].compute().to_numpy(), expected)
+    drawn = engines.sample(spread(frame), 50, random_state=3)
+    assert (
+        drawn["age"].fillna(-1).tolist()
+        == engines.sample(frame.lazy(), 50, random_state=3)["age"].fill_null(-1).to_list()
+    )
+
+
+@pytest.mark.usefixtures("cluster")
+def test_errors_are_one_sentence_with_the_partition():
+    gone = pl.when(pl.int_range(1200) == 700).then(None).otherwise("bought")
+    frame = table().with_columns(bought=gone)
+    with pytest.raises(ValueError, match=r"^in partition 3: .*NaN|^in partition 3: .*missing") as caught:
+        engines.fit(UpliftForest(2), spread(frame), "bought", "segment", None, FEATURES)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        ({"model": TLearner()}, TypeError, "does not run on a cluster"),
+        ({"model": UpliftForest(2, oob=True)}, ValueError, "oob=True"),
+        ({"model": UpliftForest(inference=True)}, ValueError, "inference=True"),
+        ({"model": UpliftTree(prune=True)}, ValueError, "prune=True"),
+        ({"row_id": "person"}, ValueError, "row_id='person' is no column"),
+        ({"row_id": "age"}, ValueError, "is among features"),
+        ({"scratch": "."}, ValueError, "Parquet files"),
+        ({"y": "sold"}, ValueError, "y='sold' is no column"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(change, error, said):
+    asked = {
+        "model": UpliftForest(2),
+        "table": spread(table()),
+        "y": "bought",
+        "treatment": "segment",
+        "features": FEATURES,
+    }
+    with pytest.raises(error, match=said):
+        engines.fit(**{**asked, **change})
