@@ -44,10 +44,10 @@ def learn(model: Any, places: Places, roles: Roles, row_id: str | None, library:
     """Fit a model to places of raw frames."""
     whole = read_parts(places, roles, model.control, row_id)
     model._check_outcome(whole.scale, varies=whole.varies)
-    centred = isinstance(model, UpliftForest) and model._centres()
+    centred = isinstance(model, UpliftForest) and model._centres(whole.scale.binary)
     far = prepare(whole, model.max_bins, weighted=roles.sample_weight is not None, outcomes=centred)
     _grow(model, far, whole.scale, make_seed(model.random_state))
-    model._library = library
+    model._library, model._rate = library, whole.rate
     model._remember(whole.labels[0], whole.labels[1:], whole.schema)
 
 
@@ -59,7 +59,7 @@ def _grow(model: Any, far: Far, scale: Scale, seed: np.uint64) -> None:
     else:
         model._check_groups()
         plan, n_trees = model._sampling(), int(model.n_estimators)
-    centred = not single and model._centres()
+    centred = not single and model._centres(scale.binary)
     rules = model._rules(far, scale.binary and not centred, plan.share, scale.span)
     if centred:
         sown = centre(far, seed, model.n_jobs)

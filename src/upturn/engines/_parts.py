@@ -71,6 +71,7 @@ class Described(NamedTuple):
     n: int
     values: tuple[float, ...]  # smallest and largest outcome, and one of the others if there are any
     weights: tuple[float, float, float]  # smallest above 0, largest, sum
+    rate: bool  # every outcome is 0 or 1, also of rows of weight 0
 
 
 class Numbers(NamedTuple):
@@ -125,7 +126,7 @@ def describe(roles: Roles, raw: Raw) -> Described:
     """The first look at a part."""
     n = len(nw.from_native(raw.frame, eager_only=True))
     if n == 0:
-        return Described(None, {}, 0, (), (np.inf, 0.0, 0.0))
+        return Described(None, {}, 0, (), (np.inf, 0.0, 0.0), True)
     columns = []
     for column, name in zip(_columns_of(raw, roles.features), roles.features, strict=True):
         found = frozenset(levels_of(column, name)) if column.categorical else None
@@ -135,6 +136,7 @@ def describe(roles: Roles, raw: Raw) -> Described:
             gap = column.values.dtype.kind == "f" and bool(np.isnan(column.values.min()))
         columns.append(_Column(found, gap, raw.number))
     y = read_outcome(_series(raw, roles.y))
+    rate = bool(((y == 0.0) | (y == 1.0)).all())
     labels, codes = find_labels(read_labels(_series(raw, roles.treatment)))
     weight = None if roles.sample_weight is None else read_weight(_series(raw, roles.sample_weight))
     used = slice(None) if weight is None else weight > 0.0
@@ -145,7 +147,7 @@ def describe(roles: Roles, raw: Raw) -> Described:
         heavy = (np.inf, 0.0, 0.0)
     else:
         heavy = (float(weighed.min()), float(weighed.max()), float(weighed.sum()))
-    return Described(tuple(columns), dict(zip(labels, counts, strict=True)), len(y), values, heavy)
+    return Described(tuple(columns), dict(zip(labels, counts, strict=True)), len(y), values, heavy, rate)
 
 
 def _few_outcomes(y: Floats) -> tuple[float, ...]:
@@ -260,6 +262,7 @@ class Whole(NamedTuple):
     heaviest: float
     places: Places
     n_places: int
+    rate: bool
 
 
 def read_parts(places: Places, roles: Roles, control: Label | None, row_id: str | None) -> Whole:
@@ -288,10 +291,11 @@ def read_parts(places: Places, roles: Roles, control: Label | None, row_id: str 
         least, total = min(one.weights[0] for one in described), sum(one.weights[2] for one in described)
         largest = float(np.abs(scale.see(np.array([low, high]))).max())
         check_weights(least, heaviest, total, largest)
+    rate = all(one.rate for one in described)
     firsts = np.cumsum([0, *(one.n for one in described)]).tolist()[:-1]
     numbers = places.change(partial(_to_numbers, roles, schema, labels, scale, firsts, row_id))
     rows = np.array([found[label] for label in labels])
-    return Whole(schema, labels, rows, scale, low < high, heaviest, numbers, len(described))
+    return Whole(schema, labels, rows, scale, low < high, heaviest, numbers, len(described), rate)
 
 
 def _union(parts: Sequence[Sequence[_Column]], roles: Roles) -> Schema:
