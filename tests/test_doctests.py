@@ -14,6 +14,8 @@ MODULES = [module.name for module in pkgutil.walk_packages(upturn.__path__, "upt
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
+    if name == "upturn.engines.spark":
+        pytest.importorskip("pyspark")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a kernel typed at the prompt has no file to cache
         result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)

@@ -901,7 +901,7 @@ def _engines() -> Iterator[Call]:
 
     model = ESTIMATORS["UpliftTree"]()
     good = {"model": model, "table": frame, "y": "y", "treatment": "t", "sample_weight": "w", "features": ["x0", "x1"]}
-    bad = {"model": never, "table": never, "y": never, "treatment": never, "sample_weight": no_name, "features": never, "scratch": no_name}  # fmt: skip
+    bad = {"model": never, "table": never, "y": never, "treatment": never, "sample_weight": no_name, "features": never, "row_id": no_name, "scratch": no_name}  # fmt: skip
     bad["features"] = [case for case in no_name if case.name != "None"]  # all other columns
     yield _call("engines.fit", engines.fit, good, wrap=fit, only=bad)
     asked = {"model": fitted, "table": frame}

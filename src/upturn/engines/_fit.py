@@ -80,9 +80,7 @@ def fit(
         return _fit_spread(spread, model, table, (y, treatment, sample_weight, features), row_id, scratch)
     _check_model(model)
     if row_id is not None:
-        raise ValueError(
-            f"row_id={row_id!r}: rows of files count by their place; only tables of Dask and Spark take row_id"
-        )
+        raise ValueError("row_id= is for tables of Dask and Spark: rows of files count by their place; leave it out")
     frame = scan(table)
     roles = _read_roles(frame.collect_schema().names(), y, treatment, sample_weight, features)
     folder = _new_folder(scratch)

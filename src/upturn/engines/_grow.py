@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Floats, Ints
-from upturn._parallel import run_parallel
+from upturn._parallel import progress, run_parallel
 from upturn.engines._level import Gathered, LevelQuestion, Split, Told, Wanted, look_at_draws, merge_told
 from upturn.engines._parts import Far
 from upturn.kernels import growing, sampling
@@ -35,12 +35,18 @@ _NO_CELLS = np.empty(0, np.int64)
 
 
 def grow_trees(
-    far: Far, rules: Rules, plan: Sampling, seed: np.uint64, n_trees: int, n_jobs: int | None
+    far: Far,
+    rules: Rules,
+    plan: Sampling,
+    seed: np.uint64,
+    n_trees: int,
+    n_jobs: int | None,
+    verbose: int = 0,
 ) -> list[Nodes]:
     """Trees 0 … n_trees - 1 of a forest, the same to the last bit as those of ``Soil.grow``."""
     n_batch = _batch(far, rules, plan)
     grown: list[Nodes] = []
-    for first in range(0, n_trees, n_batch):
+    for first in progress(range(0, n_trees, n_batch), verbose, f"batches of up to {n_batch} trees"):
         numbers = range(first, min(first + n_batch, n_trees))
         draws = draw_samples(far, plan, seed, numbers)
         trees = [_Tree(far, rules, plan, seed, number) for number in numbers]

@@ -59,14 +59,14 @@ def _grow(model: Any, far: Far, scale: Scale, seed: np.uint64) -> None:
     else:
         model._check_groups()
         plan, n_trees = model._sampling(), int(model.n_estimators)
-    centred = not single and model._centres(scale.binary)
+    centred, verbose = not single and model._centres(scale.binary), getattr(model, "verbose", 0)
     rules = model._rules(far, scale.binary and not centred, plan.share, scale.span)
     if centred:
         sown = centre(far, seed, model.n_jobs)
-        trees = grow_trees(sown.far, rules, plan, seed, n_trees, model.n_jobs)
+        trees = grow_trees(sown.far, rules, plan, seed, n_trees, model.n_jobs, verbose)
         restore(trees, sown, plan, seed)
     else:
-        trees = grow_trees(far, rules, plan, seed, n_trees, model.n_jobs)
+        trees = grow_trees(far, rules, plan, seed, n_trees, model.n_jobs, verbose)
     model._keep(far, trees[0] if single else Nodes.join(trees), scale)
     if not single:
         model.centered_, model.propensity_kind_, model._pooled = centred, "shares", None

@@ -1,0 +1,138 @@
+"""Spark on a real session of two threads that tries a task four times: the model of the whole table, also when tasks fail."""
+
+import os
+import shutil
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from engines.test_dask import MODELS, same
+from engines.test_places import FEATURES, local, table
+from upturn import engines
+from upturn.engines import _grow
+from upturn.engines._level import LevelQuestion
+from upturn.meta import TLearner
+from upturn.trees import UpliftForest
+
+pl = pytest.importorskip("polars")
+if os.environ.get("UPTURN_JAVA") != "1":  # where it is set, what is missing is a failure
+    pytest.importorskip("pyspark")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java", allow_module_level=True)
+pytestmark = pytest.mark.filterwarnings("ignore")  # of Spark itself
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory):
+    from pyspark.sql import SparkSession
+
+    folder = tmp_path_factory.mktemp("spark")
+    here = os.path.dirname(__file__)
+    roots = [here, os.path.join(here, ".."), os.path.join(here, "..", "..", "src"), os.environ.get("PYTHONPATH", "")]
+    patch = pytest.MonkeyPatch()
+    patch.setenv("PYSPARK_PYTHON", sys.executable)
+    session = (
+        SparkSession.builder.master("local[2,4]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.memory", "1g")
+        .config("spark.local.dir", str(folder))
+        .config("spark.executorEnv.PYTHONPATH", os.pathsep.join(roots))
+        .config("spark.sql.execution.arrow.pyspark.enabled", "true")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+    patch.undo()
+
+
+@pytest.fixture(scope="module")
+def spread(spark):
+    def make(frame, n=4):
+        """A frame as one of Spark: uneven partitions, one of a single row, one empty."""
+        rows, ends = frame.rows(), [0, 1, 1, 500, len(frame)]
+        pieces = [rows[a:b] for a, b in pairwise(ends)][:n]
+        schema = spark.createDataFrame(frame.to_pandas().head(50)).schema
+        rdd = spark.sparkContext.parallelize(range(len(pieces)), len(pieces)).flatMap(lambda i: pieces[i])
+        return spark.createDataFrame(rdd, schema, verifySchema=False)
+
+    return make
+
+
+@pytest.mark.parametrize("name", ["forest", "honest, weighted", "cts"])
+def test_the_model_is_that_of_the_whole_table(name, spread, monkeypatch):
+    monkeypatch.setattr(_grow, "MOST_GATHERED", 300)
+    model, weight = MODELS[name]
+    frame = table(arms=("none", "mail", "call") if name == "cts" else ("none", "mail"))
+    found = engines.fit(clone(model), spread(frame), "bought", "segment", weight, FEATURES)
+    same(found, local(model, frame, weight), frame)
+
+
+def test_row_ids_make_the_order_of_rows_irrelevant(spread):
+    frame = table().with_columns(person=pl.int_range(1200))
+    model = UpliftForest(4, min_samples_arm=5, random_state=1)
+    shuffled = spread(frame).repartition(3, "visits")
+    found = engines.fit(clone(model), shuffled, "bought", "segment", None, FEATURES, row_id="person")
+    same(found, local(model, frame), frame)
+
+
+def test_tasks_that_fail_three_times_change_nothing(spread, monkeypatch, tmp_path):
+    frame, model = table(), UpliftForest(3, min_samples_arm=5, random_state=2)
+    monkeypatch.setattr(_grow, "LevelQuestion", lambda *parameters: Failing(str(tmp_path), LevelQuestion(*parameters)))
+    found = engines.fit(clone(model), spread(frame), "bought", "segment", None, FEATURES)
+    assert len(list(tmp_path.iterdir())) == 3
+    same(found, local(model, frame), frame)
+
+
+class Failing:
+    """A question whose first three tries in one place end the task: its process is gone."""
+
+    def __init__(self, folder, question):
+        self.folder, self.question = folder, question
+
+    def __call__(self, part):
+        tries = len(os.listdir(self.folder))
+        if len(part.lot.arm) > 500 and tries < 3:
+            with open(os.path.join(self.folder, str(tries)), "w"):
+                os._exit(1)
+        return self.question(part)
+
+
+def test_scores_and_errors(spread):
+    frame = table()
+    model = local(UpliftForest(4, random_state=1), frame)
+    scored = engines.predict(model, spread(frame))
+    assert scored.columns == [*frame.columns, "uplift"]
+    scores = np.array([row.uplift for row in scored.select("uplift").collect()])
+    np.testing.assert_array_equal(scores, model.predict(frame.select(FEATURES)))
+    gone = pl.when(pl.int_range(1200) == 700).then(None).otherwise("bought")
+    with pytest.raises(ValueError, match=r"^in partition 3: ") as caught:
+        engines.fit(UpliftForest(2), spread(frame.with_columns(bought=gone)), "bought", "segment", None, FEATURES)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_pipeline_is_fitted_saved_and_loaded(spread, tmp_path):
+    from pyspark.ml import Pipeline, PipelineModel
+
+    from upturn.engines.spark import SparkUplift
+
+    frame = table()
+    model = UpliftForest(3, min_samples_arm=5, random_state=1)
+    stage = SparkUplift(
+        model=model, featuresCols=FEATURES, outcomeCol="bought", treatmentCol="segment", weightCol="weight"
+    )
+    pipeline = Pipeline(stages=[stage])
+    pipeline.save(str(tmp_path / "pipeline"))
+    fitted = Pipeline.load(str(tmp_path / "pipeline")).fit(spread(frame))
+    fitted.save(str(tmp_path / "fitted"))
+    again = PipelineModel.load(str(tmp_path / "fitted"))
+    same(again.stages[0].model, local(model, frame, "weight"), frame)
+    scores = np.array([row.uplift for row in again.transform(spread(frame)).select("uplift").collect()])
+    np.testing.assert_array_equal(scores, local(model, frame, "weight").predict(frame.select(FEATURES)))
+    with pytest.raises(TypeError, match="expected UpliftTree"):
+        SparkUplift(model=TLearner())
