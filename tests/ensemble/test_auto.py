@@ -191,6 +191,8 @@ def test_a_journal_is_taken_up_where_it_stopped(tmp_path):
         assert sum(len(job[2]) > 0 for job in fitted) == 2 + 18
     assert (first.predict(X) == again.predict(X)).all()
     assert first.held_out_ == again.held_out_
+    first.save(tmp_path / "auto.upturn")
+    assert upturn.load(tmp_path / "auto.upturn").resume is None  # a file does not choose where a later fit writes
 
 
 def test_halving_leaves_the_better_half_and_many_rows_have_one_part_held_out(monkeypatch):

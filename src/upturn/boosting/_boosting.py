@@ -323,6 +323,8 @@ class UpliftBoosting(Ensemble):
         }
 
     def _set_state(self, state: dict[str, Any]) -> None:
+        if state["history"]["beta"].ndim != 1:
+            raise ValueError("the history of the rounds is not well formed")
         history = np.zeros(len(state["history"]["beta"]), dtype=_ROUND)
         for name in _ROUND.names or ():
             column = state["history"][name]

@@ -206,7 +206,7 @@ class Reader:
         params = self.decode(node["params"])
         if not isinstance(params, dict) or set(params) - set(cls._get_param_names()):
             raise ModelFileError(f"{name} does not take these parameters")
-        ours = {"n_jobs": self._n_jobs, "verbose": 0}
+        ours = {"n_jobs": self._n_jobs, "verbose": 0, "resume": None}  # a file says not where a later fit writes
         model = cls(**{key: ours.get(key, value) for key, value in params.items()})
         check_parameters(model)
         model._restore(self.decode(node["state"]))
