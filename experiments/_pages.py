@@ -154,7 +154,7 @@ def stale(folder: Path = _kept.RESULTS) -> list[str]:
 # ------------------------------------------------------------------------------------- numbers that nothing stands behind
 
 MADE = re.compile(r"<!-- (?:result:[^>]+|[\w ]+(?:: made by [\w.]+)?) -->.*?<!-- end -->", re.DOTALL)
-EXCUSED = re.compile(r"<!-- (not measured|measured by (benchmarks/[\w/]+\.py)) -->\n\n?((?:\|.*\n)+)")
+EXCUSED = re.compile(r"<!-- (not measured|measured by benchmarks/[\w/]+\.py|an earlier run of [\w.]+) -->\n(?:\|.*\n)+")
 
 
 def unmarked(text: str) -> list[str]:

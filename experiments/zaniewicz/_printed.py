@@ -1,4 +1,4 @@
-"""What chapter 6 of the dissertation prints, and what is known of where its numbers cannot be met."""
+"""What chapter 6 of the dissertation prints."""
 
 from __future__ import annotations
 
@@ -47,6 +47,3 @@ TABLE_6_5_2 = {
     "difference of means": (0.1051, 0.1050, 0.1036, 0.0839, 0.0202, 0.004),
     "Kolmogorov-Smirnov": (0.3436, 0.3433, 0.3411, 0.3026, 0.1103, 0.0320),
 }
-
-# By set: a reading of the text that would explain the difference, or that none tried does.
-WHY: dict[str, str] = {}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import numpy as np
 
+from experiments import _kept
 from experiments._compare import beside, count, number, table
 from experiments._data import load
-from experiments._declared import Experiment
+from experiments._declared import Experiment, Part
 from experiments.zaniewicz._methods import LARGE, split
 from experiments.zaniewicz._printed import TABLE_6_4_2
 from upturn.datasets import PAPER_ROWS, UCI_SPLITS
@@ -168,3 +170,22 @@ def quotes(found):
         "first": count(one for _, one in _pairs(found, _run(found)[0])),
         "best": f"{best} ({count(one for _, one in _pairs(found, best))})",
     }
+
+
+def explanations():
+    """A sentence for every set: which readings would bring it to the printed area."""
+    found = _kept.read(Part("zaniewicz.readings", EXPERIMENT, sys.modules[__name__]))
+    said = {}
+    cells = {reading: dict(_pairs(found, reading)) for reading in _run(found)}
+    for name in PAPER_ROWS:
+        agree = [reading for reading, pairs in cells.items() if name in pairs and pairs[name].verdict == "agrees"]
+        tried = sum(name in pairs for pairs in cells.values())
+        if not tried:
+            said[name] = ""
+        elif next(iter(READINGS)) in agree:
+            said[name] = "the uplift machine with p = 2 agrees, so it is not the data"
+        elif agree:
+            said[name] = "would, if " + " or ".join(f"*{reading}*" for reading in agree)
+        else:
+            said[name] = f"none of {tried} readings does"
+    return said

@@ -6,7 +6,8 @@ from experiments import _compare
 from experiments._compare import beside, compared, number, table
 from experiments._declared import Experiment
 from experiments.zaniewicz._methods import LARGE, METHODS, area
-from experiments.zaniewicz._printed import TABLE_6_4_1, WHY
+from experiments.zaniewicz._printed import TABLE_6_4_1
+from experiments.zaniewicz.readings import explanations
 from upturn.datasets import PAPER_ROWS
 
 EXPERIMENT = Experiment(
@@ -45,7 +46,7 @@ def pairs(found):
 
 
 def report(found):
-    everything = list(pairs(found))
+    everything, why = list(pairs(found)), explanations()
     yield (
         f"{_compare.count(one for _, _, one in everything)} cells are within {_compare.FAR:g} standard errors of the printed ones. "
         "The standard error is that of the difference, the paper's 128 splits included, but never the data's own: another sample of people would differ by far more."
@@ -59,7 +60,7 @@ def report(found):
     yield table(["method", "agree", "mean difference, here less paper"], rows)
     yield compared(
         (
-            ((name, method), one, WHY.get(name, "") if one.verdict == "does not agree" else "")
+            ((name, method), one, why[name] if one.verdict == "does not agree" else "")
             for name, method, one in everything
         ),
         ("data", "method"),
@@ -79,3 +80,7 @@ def quotes(found):
         "agree": _compare.count(everything),
         "agree uplift": _compare.count(one for _, one in cells),
     }
+
+
+def summary(found):
+    return f"{_compare.count(one for *_, one in pairs(found))} cells agree, {len(list(pairs(found)))} run"

@@ -6,7 +6,8 @@ from experiments import _compare
 from experiments._compare import beside, compared, number, table
 from experiments._declared import Experiment
 from experiments.zaniewicz._methods import LARGE, area
-from experiments.zaniewicz._printed import TABLE_6_4_2, WHY
+from experiments.zaniewicz._printed import TABLE_6_4_2
+from experiments.zaniewicz.readings import explanations
 from upturn.datasets import PAPER_ROWS
 
 METHODS = ("Uplift SVM", "Class-transf SVM")
@@ -48,7 +49,7 @@ def pairs(found):
 
 
 def report(found):
-    everything = list(pairs(found))
+    everything, why = list(pairs(found)), explanations()
     yield f"{_compare.count(one for *_, one in everything)} cells are within {_compare.FAR:g} standard errors of the printed ones."
     rows = []
     for p in POWERS:
@@ -66,7 +67,7 @@ def report(found):
     yield table(["method", "p", "agree", "mean difference, here less paper"], rows)
     yield compared(
         (
-            ((name, method, f"{p:g}"), one, WHY.get(name, "") if one.verdict == "does not agree" else "")
+            ((name, method, f"{p:g}"), one, why[name] if one.verdict == "does not agree" else "")
             for name, method, p, one in everything
         ),
         ("data", "method", "p"),
@@ -75,3 +76,7 @@ def report(found):
 
 def quotes(found):
     return {"agree": _compare.count(one for *_, one in pairs(found))}
+
+
+def summary(found):
+    return f"{_compare.count(one for *_, one in pairs(found))} cells agree, {len(list(pairs(found)))} run"
