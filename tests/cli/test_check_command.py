@@ -73,6 +73,14 @@ def test_missing_outcomes_and_treatments(upturn, mail):
     assert sum(arm["outcomes"] for arm in ran.json["arms"]) == 1796
 
 
+def test_an_outcome_that_never_changes_is_named(upturn, mail):
+    mail.with_columns(visit=pl.lit(0)).write_csv("mail.csv")
+    ran = upturn("check", "mail.csv", *FLAGS, "--drop", "clicks", "--json")
+    assert "visit (the outcome) is 0 in every row: no effect can be seen in it" in ran.json["notes"]
+    mail.with_columns(w=pl.when(pl.int_range(pl.len()) == 3).then(-1.0).otherwise(1.0)).write_csv("mail.csv")
+    assert "upturn: --weight holds 1 negative value" in upturn("check", "mail.csv", *FLAGS, "--weight", "w", "-q").err
+
+
 def test_outcomes_in_words(upturn, mail):
     words = mail.with_columns(visit=pl.when(pl.col("visit") == 1).then(pl.lit("yes")).otherwise(pl.lit("no")))
     words.write_csv("yes.csv")
@@ -97,6 +105,9 @@ def test_expected_shares(upturn, mail):
     ran = upturn("check", "mail.csv", *FLAGS, "--drop", "clicks", "--expected", "control=0.7,mail=0.3", "--json")
     assert ran.code == 1
     assert ran.json["checks"][0]["status"] == "warning"
+    mail.filter((pl.col("segment") == "mail") | (pl.int_range(pl.len()) % 2 == 0)).write_csv("uneven.csv")
+    advice = upturn("check", "uneven.csv", *FLAGS, "--drop", "clicks").out
+    assert "Tell check the shares that were intended, as in --expected control=0.5,mail=0.5, and it will" in advice
 
 
 @pytest.mark.parametrize(
@@ -209,6 +220,12 @@ def test_roles_survive_the_file(tmp_path):
 )
 def test_what_looks_like_an_identifier(column, expected):
     assert (looks_like_id(column) is not None) is expected
+
+
+def test_names_with_blanks_are_quoted_in_advice(upturn, mail):
+    mail.rename({"joined": "joined on"}).write_csv("mail.csv")
+    ran = upturn("check", "mail.csv", *FLAGS, "--json")
+    assert "joined on: dates; left out (--keep 'joined on' makes them numbers of days)" in ran.json["notes"]
 
 
 def test_columns_that_are_nearly_numbers_are_named(upturn, mail):

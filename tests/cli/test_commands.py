@@ -206,6 +206,13 @@ def test_target(run, shop, mail):
     assert priced["treated"] == 50
 
 
+def test_target_says_that_scores_of_machines_are_no_effects(run):
+    assert run("fit", "mail.csv", *FLAGS, "--model", "svm", "-o", "svm.upturn").code == 0
+    said = "scores of UpliftSVM put people in an order and are no effects"
+    assert said in run("target", "svm.upturn", "new.csv", "--fraction", 0.1).err
+    assert "are no effects" not in run("target", "model.upturn", "new.csv", "--fraction", 0.1).err
+
+
 def test_select(run):
     assert run("select", "--json").json["kept"] == ["age"]
     table = run("select", "--method", "f", "--best", 1, "-o", "columns.csv").out

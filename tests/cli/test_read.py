@@ -216,6 +216,19 @@ def test_standard_input(table, kind, monkeypatch):
     assert read("-")["weight"].to_list() == table["weight"].to_list()
 
 
+def test_the_names_of_rows_that_r_and_pandas_write(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_text(",age\n007,41\n008,52\n")
+    source = find_source(str(path))
+    assert source.scan().collect().rows() == [(7, 41), (8, 52)]
+    found = source.scan({"unnamed": pl.String}, sample=True).collect()
+    assert found.columns == ["unnamed", "age"]
+    assert found["unnamed"].to_list() == ["007", "008"]
+    path.write_text(",age,\n1,41,2\n")
+    with pytest.raises(UserError, match="name"):
+        read(path)
+
+
 def test_whole_numbers_that_turn_out_not_to_be(tmp_path):
     path = tmp_path / "late.csv"
     path.write_text("x,y\n" + "1,2\n" * 20_000 + "1.5,NA\n")

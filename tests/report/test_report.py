@@ -283,6 +283,8 @@ def test_an_arm_with_one_effect_for_everybody_is_not_ranked(offers):
         "The Half predicts one effect of mail for everybody: of that arm there is no ranking" in Reader(found.html).text
     )
     assert any(line.startswith("In every fold the Half predicted one effect of mail") for line in found.answer.sure)
+    assert found.page["data"]["flat"] == ["mail"]
+    assert [part["arm"] for part in found.page["bins"]] == ["call"]
     curve = found.page["data"]["curves"]["uplift"]["mail"]["Half"]
     assert curve["y"] == pytest.approx(curve["random"], abs=1e-3)
 

@@ -188,13 +188,13 @@ def _recommend(
 def _ranking(measured: Measured, words: Words, money: Money) -> tuple[str, list[str]]:
     """The order of people is right, but the plan goes too far down to gain by it, or not far enough to show it."""
     more, share = with_interval(*_better(measured, "as many at random")), percent(plan_share(measured))
-    what = words.outcome if measured.plan.profit is None else "net profit"
+    what = "" if measured.plan.profit is None else " in net profit"
     if measured.plan.n_treated == measured.plan.n:
         found = f"everybody is predicted to gain, so the plan is to treat all {words.people}, and a ranking has nothing to choose"
     else:
         found = (
-            f"treating the {share} of {words.people} who are predicted to gain is not measurably better than treating as many at "
-            f"random, by {more} of {what} {words.per_1000}"
+            f"treating {share} of {words.people} by it is not measurably better than treating as many at random: the difference{what} is "
+            f"{more} {words.per_1000}"
         )
     sentence = (
         f"No recommendation whom to treat: the {measured.main} ranks {words.people} better than chance, but {found}."

@@ -100,6 +100,7 @@ def numbers_of(found: Found) -> dict[str, Any]:
         "main": measured.main,
         "models": list(measured.areas),
         "arms": [str(arm) for arm in found.data.target.arms],
+        "flat": [str(arm) for arm in found.flat_arms],
         "curves": curves,
         "bins": binned,
         "budget": budget if found.shows_plan else None,

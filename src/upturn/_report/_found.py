@@ -34,6 +34,12 @@ class Found:
         return self.held.is_flat(self.measured.main)
 
     @property
+    def flat_arms(self) -> list[Any]:
+        """Labels of the arms whose effect it predicts to be the same for everybody."""
+        flat = self.held.flat_arms(self.measured.main)
+        return [label for label, same in zip(self.data.target.arms, flat, strict=True) if same]
+
+    @property
     def shows_plan(self) -> bool:
         """Whether there is a ranking that a plan could go by."""
         return self.answer.kind != "random" and not self.is_flat

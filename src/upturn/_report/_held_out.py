@@ -99,7 +99,7 @@ def prepare(model: Any, target: Target, seed: int) -> Any:
         made.set_params(control=target.control)
     if target.n_arms > 1 and not getattr(made, "_multi_arm", True):
         made = OneVsControl(made, control=target.control)
-    if not _gives_effects(made):
+    if not gives_effects(made):
         made = UpliftCalibrator(made, random_state=seed, control=target.control)
     return made
 
@@ -117,10 +117,10 @@ def _settled(model: Any, data: Experiment, *, sound: bool) -> Any:
     return model.set_params(propensity="shares") if choice.kind == "shares" else model
 
 
-def _gives_effects(model: Any) -> bool:
+def gives_effects(model: Any) -> bool:
     """Whether 0 and the size of a score mean something, so that those of several folds are on one scale."""
     if isinstance(model, OneVsControl):
-        return model.estimator is None or _gives_effects(model.estimator)
+        return model.estimator is None or gives_effects(model.estimator)
     return bool(getattr(model, "_score_has_zero", True)) and not type(model).__module__.startswith(_NO_EFFECTS)
 
 

@@ -33,11 +33,7 @@ def make_page(found: Found) -> dict[str, Any]:
         "rows": f"{len(target):,}",
         "arms": [str(label) for label in target.arms],
         "flat": found.is_flat,
-        "flat_arms": [
-            words.arm(label, target)
-            for label, flat in zip(target.arms, found.held.flat_arms(found.measured.main), strict=True)
-            if flat
-        ],
+        "flat_arms": [words.arm(label, target) for label in found.flat_arms],
         "control": str(target.control),
         "answer": found.answer,
         "key": _key(found),
@@ -246,6 +242,8 @@ def _curve_tables(found: Found) -> list[dict[str, Any]]:
 def _bins(found: Found) -> list[dict[str, Any]]:
     bins, tables = found.measured.bins, []
     for arm in found.data.target.arms:
+        if arm in found.flat_arms:
+            continue
         rows = []
         for i in np.flatnonzero(bins["arm"] == arm):
             observed = (1000 * float(bins[key][i]) for key in ("observed", "low", "high"))

@@ -83,18 +83,18 @@ def with_interval(value: float, low: float, high: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent: whole ones, or one decimal where that would say 0 or 100.
+    """A share in percent: whole ones, or one or two decimals where that would say 0 or 100.
 
-    >>> percent(0.384), percent(0.004), percent(1.0), percent(0.9996)
-    ('38%', '0.4%', '100%', '99.96%')
+    >>> percent(0.384), percent(0.004), percent(1.0), percent(0.9996), percent(1 - 1e-16)
+    ('38%', '0.4%', '100%', '99.96%', '100%')
     """
     if math.isnan(share):
         return _NONE
     for places in (0, 1, 2):
         text = rounded(100 * share, places)
-        if share in (0, 1) or float(text) not in (0, 100):
-            break
-    return f"{text}%"
+        if float(text) not in (0, 100):
+            return f"{text}%"
+    return f"{rounded(100 * share, 0)}%"
 
 
 def listed(names: Sequence[object], last: str = "and") -> str:

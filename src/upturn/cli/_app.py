@@ -114,7 +114,7 @@ def _words(error: Exception) -> str | None:
         return f"the table could not be read: {one_line(error)[:400]}"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
-    return str(error) if isinstance(error, _IN_WORDS) else None
+    return str(error).replace("sample_weight", "--weight") if isinstance(error, _IN_WORDS) else None
 
 
 def _fail(text: str, given: Sequence[str], code: int) -> int:

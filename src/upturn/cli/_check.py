@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from upturn.cli._command import Session
-from upturn.cli._say import UserError, plain
+from upturn.cli._say import UserError, plain, shell_word
 
 if TYPE_CHECKING:
     from upturn.cli._load import Loaded
@@ -37,7 +37,7 @@ def check(
     )  # fmt: skip
     leaks = data.leaks()
     sound = report.ok and not leaks
-    lines = [str(report)]
+    lines = [_with_flags(str(report), data)]
     if leaks:
         lines.append(
             "Suspected leaks, columns that may have been measured after the treatment (--drop those that were):\n"
@@ -59,6 +59,13 @@ def check(
         },
     )
     return 0 if sound else 1
+
+
+def _with_flags(text: str, data: Loaded) -> str:
+    """The report with a parameter of Python said as the flag it is here."""
+    equal = f"{1 / len(data.target.labels):.3g}"
+    shares = ",".join(f"{label}={equal}" for label in data.target.labels)
+    return text.replace("expected={label: share, ...}", f"as in --expected {shell_word(shares)}")
 
 
 def _shares(text: str, data: Loaded) -> dict[Any, float]:

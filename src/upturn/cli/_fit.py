@@ -8,6 +8,7 @@ import typer
 
 from upturn.cli._command import Session
 from upturn.cli._models import MODELS
+from upturn.cli._say import shell_word
 
 OUTPUT = Annotated[str, typer.Option("--output", "-o", help="File to write the model to.")]
 MODEL = Annotated[
@@ -35,7 +36,7 @@ def fit(session: Session, output: OUTPUT = "model.upturn", model: MODEL = "auto"
     made = make_model(model, settings or (), control=data.control, n_arms=arms, seed=seed, jobs=jobs)
     for leak in data.leaks():
         voice.note(
-            f"{leak.column}: suspected leak, {leak.evidence} (--drop {leak.column} if it was measured after the treatment)"
+            f"{leak.column}: suspected leak, {leak.evidence} (--drop {shell_word(leak.column)} if it was measured after the treatment)"
         )
     has_bar = "verbose" in made.get_params(deep=False)
     if has_bar:

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Floats
+from upturn._results import plural
 from upturn._target import Label, Target, read_target
 from upturn.cli._leaks import Leak, suspected_leaks
 from upturn.cli._read import Source, find_source
 from upturn.cli._roles import FILE, Found, Roles, add_roles, find_roles, read_roles, write_roles
-from upturn.cli._say import UserError, Voice, did_you_mean
+from upturn.cli._say import UserError, Voice, did_you_mean, shell_word
 
 if TYPE_CHECKING:
     import polars as pl
@@ -137,17 +138,20 @@ def _experiment(voice: Voice, source: Source, found: Found, frame: pl.DataFrame,
     outcome = roles.outcome if found.success is None else roles.outcome.partition("=")[0]
     lost = frame.get_column(roles.treatment).is_null()
     if lost.any():
-        voice.note(f"{lost.sum():,} rows without a {roles.treatment} (the treatment): left out")
+        voice.note(f"{plural(int(lost.sum()), 'row')} without a {roles.treatment} (the treatment): left out")
         frame = frame.filter(~lost)
     if not missing_outcomes:
         gone = frame.get_column(outcome).is_null()
         if gone.any():
-            voice.note(f"{gone.sum():,} rows without a {outcome} (the outcome): left out")
+            voice.note(f"{plural(int(gone.sum()), 'row')} without a {outcome} (the outcome): left out")
             frame = frame.filter(~gone)
     if len(frame) == 0:
         raise UserError(f"{source.name} has no row with both a treatment and an outcome")
     treatment = read_labels(frame.get_column(roles.treatment))
     y = read_outcome(voice, frame.get_column(outcome), found.success)
+    known = y[~np.isnan(y)]
+    if len(known) and known.min() == known.max():
+        voice.note(f"{outcome} (the outcome) is {known[0]:g} in every row: no effect can be seen in it")
     return Loaded(
         source,
         found,
@@ -230,7 +234,7 @@ def read_outcome(voice: Voice, column: pl.Series, success: str | None) -> Floats
         example = values[-1] if values else "yes"
         raise UserError(
             f"--outcome {name}: the column holds text ({shown}); expected numbers, or the value that counts as a success, as "
-            f"in --outcome {_shell(f'{name}={example}')}"
+            f"in --outcome {shell_word(f'{name}={example}')}"
         )
     return _numbers(text, "outcome")
 
@@ -247,12 +251,6 @@ def success_of(column: pl.Series) -> str | None:
         return None
     (word,) = _words_for(column.cast(pl.String).drop_nulls().unique().to_list(), _SUCCESS)
     return word
-
-
-def _shell(word: str) -> str:
-    import shlex
-
-    return shlex.quote(word)
 
 
 def _numbers(column: pl.Series, role: str) -> Floats:

@@ -44,6 +44,7 @@ _ENDINGS = {
     "sqlite": (".sqlite", ".sqlite3", ".db"),
 }
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "excel", b"SQLite format 3\x00": "sqlite"}
+_NAMELESS = "unnamed"  # what a column without a name is called
 _WHOLE = ("excel", "duckdb", "sqlite", "json")  # formats that are read whole, and therefore once
 
 
@@ -77,13 +78,16 @@ class Source:
 
         types = dict(types or {})
         try:
-            frame = self._plain(types, sample=sample)
+            frame = self._plain({**types, "": types.get(_NAMELESS)} if _NAMELESS in types else types, sample=sample)
             names = frame.collect_schema().names()
             dates = self.dates_at_first if sample else self.dates
         except (pl.exceptions.PolarsError, zlib.error, OSError, EOFError, ValueError, ImportError) as error:
             raise UserError(explain(error, self)) from error
-        if any(not name.strip() for name in names):
-            raise UserError(f"{self.name} has a column without a name: give every column one in its first row")
+        nameless = [name for name in names if not name.strip()]
+        if nameless:  # as R and pandas write the names of rows
+            if len(nameless) > 1 or _NAMELESS in names:
+                raise UserError(f"{self.name} has columns without a name: give every column one in its first row")
+            frame = frame.rename({nameless[0]: _NAMELESS})
         if self.is_text:
             _refuse_twins(self.name, names)
         return frame.with_columns(as_date(name, how) for name, how in dates.items() if name not in types)

@@ -9,7 +9,7 @@ import typer
 
 from upturn.cli._command import Session
 from upturn.cli._fit import MODEL, SETTINGS
-from upturn.cli._say import UserError
+from upturn.cli._say import UserError, shell_word
 
 if TYPE_CHECKING:
     from upturn.cli._load import Loaded
@@ -68,7 +68,7 @@ def report(
     leaks = data.leaks()
     for leak in leaks:
         voice.note(
-            f"{leak.column}: suspected leak, {leak.evidence} (--drop {leak.column} if it was measured after the treatment)"
+            f"{leak.column}: suspected leak, {leak.evidence} (--drop {shell_word(leak.column)} if it was measured after the treatment)"
         )
     common: dict[str, Any] = {
         "control": data.control,

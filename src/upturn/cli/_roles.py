@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from upturn.cli._dates import undecided_dates
-from upturn.cli._say import UserError, did_you_mean, one_line
+from upturn.cli._say import UserError, did_you_mean, one_line, shell_word
 
 if TYPE_CHECKING:
     import polars as pl
@@ -197,11 +197,11 @@ def find_roles(frame: pl.DataFrame, asked: Roles, flagged: Roles, source: str) -
             continue
         elif column.dtype.is_temporal():
             dates.append(name)
-            notes.append(f"{name}: dates; left out (--keep {name} makes them numbers of days)")
+            notes.append(f"{name}: dates; left out (--keep {shell_word(name)} makes them numbers of days)")
         elif undecided_dates(column):
             dates.append(name)
             notes.append(
-                f"{name}: dates, as {column.drop_nulls()[0]!r}; left out (written as 2024-12-31, --keep {name} would make them "
+                f"{name}: dates, as {column.drop_nulls()[0]!r}; left out (written as 2024-12-31, --keep {shell_word(name)} would make them "
                 "numbers of days)"
             )
         else:
@@ -212,7 +212,7 @@ def find_roles(frame: pl.DataFrame, asked: Roles, flagged: Roles, source: str) -
             elif reason:
                 ids.append(name)
                 notes.append(
-                    f"{name}: looks like an identifier ({reason}); carried along, not a feature (--keep {name} to use it)"
+                    f"{name}: looks like an identifier ({reason}); carried along, not a feature (--keep {shell_word(name)} to use it)"
                 )
     out = {*ids, *dates, *odd}
     features = tuple(name for name in rest if name not in out)

@@ -52,6 +52,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"there are {shown}" if names else "there are none"
 
 
+def shell_word(text: str) -> str:
+    """A name as it is typed after a flag: in quotes where it needs them."""
+    import shlex
+
+    return shlex.quote(text)
+
+
 def one_line(text: object) -> str:
     """A message without line breaks."""
     return " ".join(str(text).split())
@@ -97,6 +104,7 @@ class Voice:
             warnings.simplefilter("ignore")
             for kind in (UserWarning, RuntimeWarning):
                 warnings.simplefilter("always", kind)
+            warnings.filterwarnings("ignore", message=".*sklearn.utils.parallel.delayed")  # for programmers
             warnings.showwarning = show  # type: ignore[assignment]
             before, _stamp.listener = _stamp.listener, self.note
             try:

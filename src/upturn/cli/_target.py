@@ -39,6 +39,7 @@ def target(
 
     Where the table has the outcome and the treatment of an experiment that the model has not seen, gains are measured, with intervals; otherwise they are what the model predicts.
     """
+    from upturn._report._held_out import gives_effects
     from upturn.cli._measure import measure
     from upturn.cli._predict import load_model
     from upturn.cli._write import check_table_name
@@ -50,6 +51,11 @@ def target(
     fitted = load_model(model, trust, 1)
     if fraction is None:
         fitted._refuse_without_zero()
+    if not gives_effects(fitted):
+        voice.note(
+            f"note: scores of {type(fitted).__name__} put people in an order and are no effects: a predicted gain or profit means nothing, a "
+            "measured one does"
+        )
     prices, worth = read_price(cost, fitted.arms_), _number(value)
     columns = [name for name in (prices, worth) if isinstance(name, str)]
     found = measure(session, fitted, experiment=False, more=columns)

@@ -28,12 +28,11 @@
   const whole = (value) => fixed(value, 0);
   const range = (low, high) => { const p = places(low, high); return `${fixed(low, p)} to ${fixed(high, p)}`; };
   function percent(share) {  // whole ones, or as many decimals as it takes not to say 0 or 100
-    let text = "";
     for (const decimals of [0, 1, 2]) {
-      text = fixed(100 * share, decimals);
-      if (share === 0 || share === 1 || !["0", "100"].includes(String(Number(text)))) break;
+      const text = fixed(100 * share, decimals);
+      if (!["0", "100"].includes(String(Number(text)))) return `${text}%`;
     }
-    return `${text}%`;
+    return `${fixed(100 * share, 0)}%`;
   }
 
   // ---- what all charts share
@@ -81,7 +80,12 @@
   }
 
   // ---- curves
-  const state = { kind: "uplift", arm: data.arms[0], shown: new Set(data.models) };
+  const ranked = data.arms.filter((arm) => !data.flat.includes(arm));  // of the others there is nothing to bin
+  const state = { kind: "uplift", arm: ranked.length ? ranked[0] : data.arms[0], shown: new Set(data.models) };
+  const tenths = document.querySelector(".wide");
+  const showTenths = () => { if (tenths) tenths.hidden = data.flat.includes(state.arm); };
+  if ($("arm")) $("arm").value = state.arm;
+  showTenths();
   const models = data.models;
   const byModel = () => data.curves[state.kind][state.kind === "gain" ? "" : state.arm];
   const banded = () => (state.shown.has(data.main) ? data.main : models.find((name) => state.shown.has(name)));
@@ -139,7 +143,7 @@
     $("read-curves").textContent = "";
     curves.draw();
   }));
-  if ($("arm")) $("arm").addEventListener("change", () => { state.arm = $("arm").value; $("read-curves").textContent = ""; curves.draw(); bars.draw(); calibration.draw(); });
+  if ($("arm")) $("arm").addEventListener("change", () => { state.arm = $("arm").value; showTenths(); $("read-curves").textContent = ""; curves.draw(); bars.draw(); calibration.draw(); });
 
   // ---- tenths
   function whiskers(p, low, high, at) {  // lines from low to high, over what is drawn
