@@ -141,9 +141,8 @@ def test_numbers_of_tables(value, digits, text):
 
 
 def test_scores_are_calibrated_as_by_a_logistic_regression():
-    from sklearn.linear_model import LogisticRegression
-
     from experiments.zaniewicz._methods import calibrated
+    from sklearn.linear_model import LogisticRegression
 
     rng = np.random.default_rng(0)
     score = rng.normal(3.0, 20.0, 300)
