@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from upturn._arrays import Floats
 from upturn._columns import warn_user
 from upturn._parameters import INTERVAL, NONE, check, is_number, number, one_of, whole
-from upturn._results import Table, number_text
+from upturn._results import Table, level_text, number_text
 from upturn._rows import same_rows
 from upturn._target import is_packed, read_target
 from upturn._units import is_rate, unit_scale, unit_text, units_text
@@ -104,6 +104,8 @@ class Power:
         What to keep in mind.
     rate, per_person : bool
         Whether the outcome is yes or no, and the effect one per person: it is then printed per 1,000 people.
+    asked : float
+        The chance that was asked for; 0.8 where the chance is what was found.
     """
 
     what: str
@@ -115,6 +117,7 @@ class Power:
     note: str = ""
     rate: bool = False
     per_person: bool = True
+    asked: float = 0.8
 
     @property
     def se(self) -> float:
@@ -124,10 +127,13 @@ class Power:
     @property
     def rows_per_arm(self) -> tuple[int, ...]:
         """Rows of control and of every arm."""
-        return tuple(round(self.rows * share) for share in self.noise.shares)
+        exact = self.rows * np.array(self.noise.shares)
+        whole = np.floor(exact).astype(int)
+        whole[np.argsort(whole - exact, kind="stable")[: self.rows - int(whole.sum())]] += 1
+        return tuple(whole.tolist())
 
     def at(self, rows: Sequence[int]) -> Table:
-        """Other numbers of rows: standard error, chance to see this effect, and the effect that is seen with this chance."""
+        """Other numbers of rows: standard error, chance to see this effect, and the effect that is seen with the chance asked for."""
         for n in rows:
             check("rows", n, whole(least=2))
         return Table(
@@ -137,9 +143,9 @@ class Power:
                 "power": [
                     power_of(self.effect, math.sqrt(self.noise.unit(self.effect) / n), self.interval) for n in rows
                 ],
-                "effect": [_detectable(self.noise, n, self.power, self.interval) for n in rows],
+                "effect": [_detectable(self.noise, n, self.asked, self.interval) for n in rows],
             },
-            title=f"Power to see {self.what} of {self._text(self.effect)}, and the one that is seen with a chance of {self.power:.0%}",
+            title=f"Power to see {self.what} of {self._text(self.effect)}, and the one that is seen with a chance of {self.asked:.0%}",
             formats={"rows": lambda n: f"{n:,}", "power": lambda chance: f"{chance:.1%}"},
             scales=dict.fromkeys(("se", "effect"), self._scale),
             heads={name: f"{name} {unit_text(self.rate)}" for name in ("se", "effect") if self.per_person},
@@ -160,9 +166,11 @@ class Power:
 
     def __repr__(self) -> str:
         arms = ", ".join(f"{n:,}" for n in self.rows_per_arm)
+        if math.isnan(self.effect):
+            return f"{self.rows:,} rows (control, then arms: {arms}) show no effect there can be with a chance of {self.power:.1%}."
         lines = [
             f"{self.rows:,} rows (control, then arms: {arms}) show {self.what} of {self._text(self.effect)} with a chance of {self.power:.1%}: "
-            f"the {self.interval:.0%} interval, of ±{number_text(self._scale * reach_of(self.interval) * self.se)}, then leaves out 0."
+            f"the {level_text(self.interval)} interval, of ±{number_text(self._scale * reach_of(self.interval) * self.se)}, then leaves out 0."
         ]
         return "\n".join([*lines, *([self.note] if self.note else [])])
 
@@ -272,6 +280,8 @@ def power(
     else:
         if rate is not None or sd is not None:
             raise ValueError("rate and sd are assumptions, and a pilot (y) has its own: give one or the other")
+        if not (is_number(share) and share == 0.5):
+            raise ValueError(f"share={share!r} is an assumption, and a pilot (y) has its own shares: leave it out")
         options = {"interval": interval, "n_bootstrap": n_bootstrap, "random_state": random_state, "n_jobs": n_jobs}
         noise, aim, seen = _pilot(y, score, treatment, sample_weight, metric, baseline, control, options)
         note = f"The pilot has {aim.what} of {units_text(seen, aim.rate, aim.per_person)}."
@@ -304,6 +314,10 @@ def _solve(
         raise ValueError(
             f"rate={noise.rate:g} and effect={effect:g} make a rate of {noise.rate + effect:g} under treatment: expected one between 0 and 1"
         )
+    if aim.rate and aim.per_person and effect is not None and abs(float(effect)) >= 1:
+        raise ValueError(
+            f"effect={effect:g} of a rate: expected one between -1 and 1, such as 0.05 for five in a hundred"
+        )
     if effect is not None and rows is not None:
         if power is not None:
             raise ValueError("effect, rows and power are all given: leave out the one to be found")
@@ -321,7 +335,7 @@ def _solve(
             needed = max(2, math.ceil(exact - 1e-9))
         else:
             size, needed = _detectable(noise, int(rows), chance, interval), int(rows)
-        plan = Power(aim.what, size, needed, chance, interval, noise, note, aim.rate, aim.per_person)
+        plan = Power(aim.what, size, needed, chance, interval, noise, note, aim.rate, aim.per_person, chance)
     _warn_if_small(plan)
     return plan
 
@@ -406,7 +420,8 @@ def _pilot(
             raise ValueError("baseline is compared with a score, and there is none: pass both")
         values, errors = _mean_effects(target)
         worst = int(errors.argmax())
-        aim = _Aim("an average effect", yes_or_no)
+        whose = "" if target.n_arms == 1 else f" of {target.name_of(worst + 1)}"
+        aim = _Aim(f"an average effect{whose}", yes_or_no)
         return Noise(shares, constant=float(n * errors[worst] ** 2)), aim, float(values[worst])
     given = {"sample_weight": weight, "control": control, **options}
     treated = None if is_packed(y) else treatment

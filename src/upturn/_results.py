@@ -109,6 +109,11 @@ def number_text(value: float, sign: str = "", digits: int = 4) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def level_text(interval: float) -> str:
+    """A confidence level: 95%, 97.5%, 99.9%, never rounded to a certainty."""
+    return f"{100 * interval:.6g}%"
+
+
 def plural(n: int, word: str) -> str:
     """A count with its noun: 1 model, 2 models."""
     return f"{n:,} {word}{'' if n == 1 else 's'}"

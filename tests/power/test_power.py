@@ -111,7 +111,9 @@ def test_the_pilots_own_effect():
 
 def test_several_arms_are_planned_by_the_smallest():
     several = up.power(effect=0.5, sd=1.0, share=(0.5, 0.1))
-    assert several.rows_per_arm == tuple(round(several.rows * share) for share in (0.4, 0.5, 0.1))
+    exact = several.rows * np.array([0.4, 0.5, 0.1])
+    assert (np.abs(np.array(several.rows_per_arm) - exact) < 1).all()
+    assert sum(several.rows_per_arm) == several.rows
     z = (stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) ** 2
     assert several.rows == np.ceil(z * (1 / 0.4 + 1 / 0.1) / 0.25)
 
@@ -163,3 +165,32 @@ def test_small_plans_say_so():
         up.power(effect=0.4, rate=0.01)
     with pytest.warns(SmallSampleWarning, match="too few to see any effect"):
         assert np.isnan(up.power(rows=4, rate=0.9).effect)
+
+
+def test_rows_of_arms_add_up_and_levels_are_not_rounded_to_a_certainty():
+    plan = up.power(effect=0.1, rate=0.3, interval=0.999)
+    assert sum(plan.rows_per_arm) == plan.rows
+    assert "the 99.9% interval" in repr(plan)
+    assert sum(up.power(sd=1.0, rows=771).rows_per_arm) == 771
+
+
+def test_a_plan_whose_chance_was_found_shows_effects_seen_with_the_usual_one():
+    table = up.power(effect=1e-9, rate=0.3, rows=100).at([100, 1000])
+    assert table["effect"] == pytest.approx([up.power(rate=0.3, rows=n).effect for n in (100, 1000)])
+
+
+def test_what_a_pilot_has_itself_and_effects_that_cannot_be_are_refused():
+    rng = np.random.default_rng(0)
+    treatment, y = rng.integers(0, 2, 400), rng.integers(0, 2, 400)
+    with pytest.raises(ValueError, match="a pilot .* has its own shares"):
+        up.power(y, None, treatment, effect=0.1, share=0.2)
+    with pytest.raises(ValueError, match="effect=5 of a rate"):
+        up.power(y, None, treatment, effect=5)
+    arms = rng.choice(["no", "a", "b"], 400)
+    assert "an average effect of the treatment arm '" in repr(up.power(y, None, arms, effect=0.1))
+
+
+def test_too_few_rows_are_said_in_words():
+    with pytest.warns(SmallSampleWarning):
+        plan = up.power(rate=0.5, rows=3)
+    assert "show no effect there can be" in repr(plan)

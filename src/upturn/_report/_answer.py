@@ -11,6 +11,7 @@ from upturn._report._held_out import ONE_RULE, Experiment, HeldOut
 from upturn._report._measure import Measured, Money, Options
 from upturn._report._people import People
 from upturn._report._words import condition, listed, number, percent, with_interval
+from upturn._results import level_text
 from upturn._target import Target
 from upturn.metrics import Estimate
 
@@ -303,7 +304,7 @@ def _sure(measured: Measured, data: Experiment, options: Options, words: Words, 
     chance = "better than chance" if area.low > 0 else "not measurably better than chance"
     lines = [
         f"Everything is measured on {len(data.target):,} rows, each scored by a model that has not seen it; "
-        f"the ranges are {options.interval:.0%} intervals.",
+        f"the ranges are {level_text(options.interval)} intervals.",
     ]
     if held.is_flat(main):
         return [

@@ -11,6 +11,7 @@ import numpy as np
 import upturn
 from upturn._report._found import Found, table
 from upturn._report._words import mean_of, number, percent
+from upturn._results import level_text
 from upturn._table import few_levels, read_table
 
 
@@ -48,7 +49,7 @@ def settings(found: Found) -> dict[str, Any]:
     rows = [[f"model {name}", " ".join(repr(model).split())] for name, model in held.models.items()]
     rows += [
         ["folds", str(held.folds)],
-        ["intervals", f"{options.interval:.0%}, {options.n_bootstrap} replicates"],
+        ["intervals", f"{level_text(options.interval)}, {options.n_bootstrap} replicates"],
         ["seed", str(options.seed)],
     ]
     for name in ("cost", "value", "budget", "fraction"):

@@ -12,7 +12,7 @@ from scipy import stats
 
 from upturn._columns import check_magnitude, is_missing
 from upturn._parameters import INTERVAL, check
-from upturn._results import Table, library_of, number_text
+from upturn._results import Table, level_text, library_of, number_text
 from upturn._rows import same_rows
 from upturn._subgroups._cells import Cells
 from upturn._subgroups._result import probability
@@ -167,7 +167,7 @@ def factorial(
         columns,
         np.array(labels)[target.arm],
         means,
-        title=f"2 x 2 factorial design of {len(target):,} rows: {a} and {b}, {interval:.0%} intervals, {unit_text(rate)}",
+        title=f"2 x 2 factorial design of {len(target):,} rows: {a} and {b}, {level_text(interval)} intervals, {unit_text(rate)}",
         scales=dict.fromkeys(("effect", "se", "low", "high"), scale),
         notes=[f"An interaction {sure}."],
         library=library,

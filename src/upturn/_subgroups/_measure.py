@@ -13,7 +13,7 @@ from upturn._arrays import Indices
 from upturn._clusters import check_clusters, read_clusters
 from upturn._columns import check_magnitude, warn_user
 from upturn._parameters import INTERVAL, SEED, check, one_of, whole
-from upturn._results import library_of, number_text
+from upturn._results import level_text, library_of, number_text
 from upturn._rows import same_rows, take_named
 from upturn._splitters import RepeatedUpliftSplit, UpliftGroupKFold, take_rows
 from upturn._subgroups._cells import Cells, Members
@@ -274,7 +274,7 @@ def _tabulate(
         group=members.codes,
         rows=rows,
         estimator=model,
-        title=f"Effect of {arm} against {target.control!r} by group: {_TITLES[scale]}, {interval:.0%} intervals{_unit(scale, binary)}",
+        title=f"Effect of {arm} against {target.control!r} by group: {_TITLES[scale]}, {level_text(interval)} intervals{_unit(scale, binary)}",
         rate=binary,
         notes=[
             *_say(interaction, comparisons, level, interval, scale),
@@ -303,7 +303,7 @@ def _say(interaction: list[Interaction], n: int, level: float, interval: float, 
     if n > 1:
         ends = "the intervals of all at once" if scale == "nnt" else "low_all to high_all"
         lines.append(
-            f"{n} comparisons: p_holm is adjusted for all of them; {ends} hold at once with {interval:.0%} (each {level:.2%})."
+            f"{n} comparisons: p_holm is adjusted for all of them; {ends} hold at once with {level_text(interval)} (each {level:.2%})."
         )
     return lines
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Bools
-from upturn._results import NOT_AVAILABLE, Table
+from upturn._results import NOT_AVAILABLE, Table, level_text
 from upturn._subgroups._multiple import Interaction
 from upturn._units import unit_scale
 
@@ -75,7 +75,7 @@ class Subgroups(Table):
         heads = {"se": _SE[scale]} if scale in _SE else {}
         if scale == "nnt":  # ends of an interval through infinity are no ends: they are told in words
             formats |= dict.fromkeys(("low", "high", "low_all", "high_all"))
-            heads |= {"in words": f"{interval:.0%} interval", "all in words": "of all at once"}
+            heads |= {"in words": f"{level_text(interval)} interval", "all in words": "of all at once"}
         scaled = ["mean_control", "mean_treated"]
         scaled += ["effect", "se", "low", "high", "low_all", "high_all"] if scale == "difference" else []
         scaled += ["se"] if scale == "nnt" else []

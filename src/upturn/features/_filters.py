@@ -151,7 +151,11 @@ class FilterSelector(UpliftSelector):
             raise ValueError("the scores are not well formed")
         if pvalues is not None and (pvalues.shape != shape or not ((pvalues >= 0) & (pvalues <= 1)).all()):
             raise ValueError("the p-values are not well formed")
-        if ranking.dtype != np.int64 or ranking.shape != shape or sorted(ranking.tolist()) != list(range(1, self.n_features_in_ + 1)):
+        if (
+            ranking.dtype != np.int64
+            or ranking.shape != shape
+            or sorted(ranking.tolist()) != list(range(1, self.n_features_in_ + 1))
+        ):
             raise ValueError("the ranking is not a ranking")
         if not isinstance(state["n_selected"], int) or not 1 <= state["n_selected"] <= self.n_features_in_:
             raise ValueError("the number of selected features is not well formed")

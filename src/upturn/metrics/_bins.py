@@ -11,7 +11,7 @@ import numpy as np
 from upturn._arrays import Floats
 from upturn._columns import check_sums
 from upturn._parameters import check, whole
-from upturn._results import Table, library_of
+from upturn._results import Table, level_text, library_of
 from upturn._rows import same_rows
 from upturn._target import Target
 from upturn._units import is_rate, unit_scale, unit_text
@@ -122,7 +122,7 @@ def bin_table(
     """The columns as a table that prints, with the arms' labels; rates are printed per 1,000 people."""
     title = f"Predicted and observed effect in {columns['bin'].max()} bins of the ranking, {unit_text(rate)}"
     if interval is not None:
-        title += f", {interval:.0%} intervals"
+        title += f", {level_text(interval)} intervals"
     named = {**columns, "arm": [labels[code] for code in columns["arm"]]}
     formats = dict.fromkeys(("treated", "control"), "{:,.0f}".format)
     scales = dict.fromkeys(set(columns) - {"arm", "bin", "treated", "control"}, unit_scale(rate))

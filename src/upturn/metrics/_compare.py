@@ -12,7 +12,7 @@ import numpy as np
 
 from upturn._arrays import Floats
 from upturn._columns import warn_user
-from upturn._results import NOT_AVAILABLE, Table, library_of, number_text, plural
+from upturn._results import NOT_AVAILABLE, Table, level_text, library_of, number_text, plural
 from upturn._rows import same_rows
 from upturn._target import Target, read_measured, read_score
 from upturn._units import is_rate, unit_scale, unit_text
@@ -193,7 +193,7 @@ def _spread(values: Sequence[float]) -> dict[str, list[float]]:
 
 
 def _intervals(interval: float | None) -> str:
-    return "" if interval is None else f", {interval:.0%} intervals"
+    return "" if interval is None else f", {level_text(interval)} intervals"
 
 
 def _falling(value: float) -> float:
@@ -526,7 +526,7 @@ def _warn_if_tied(models: list[str], best: int, second: int, found: _Found) -> N
     scale, unit = asked.scale(rate), asked.unit(rate).replace(",", "", 1)
     warn_user(
         f"the sample is too small to rank {models[best]!r} and {models[second]!r} by {asked.head}: {plural(n, 'row')} give a difference of "
-        f"{number_text(scale * float(difference))}{unit} with a {difference.interval:.0%} interval from "
+        f"{number_text(scale * float(difference))}{unit} with a {level_text(difference.interval)} interval from "
         f"{number_text(scale * difference.low)} to {number_text(scale * difference.high)}; {advice}",
         RankingWarning,
     )

@@ -12,7 +12,7 @@ import numpy as np
 from upturn._arrays import Floats
 from upturn._columns import as_column, as_floats, check_finite, power_of_two, to_numpy
 from upturn._parameters import INTERVAL, NONE, check, is_flag, is_whole, whole
-from upturn._results import library_of, new_frame, number_text
+from upturn._results import level_text, library_of, new_frame, number_text
 from upturn._rows import same_rows
 from upturn.kernels.ranking import S0, S1, W0, W1, separate_curve
 from upturn.metrics._conventions import Convention, Ranking, check_convention, check_ranking, check_target
@@ -66,7 +66,7 @@ class Curve:
         return np.asarray(np.interp(shares.reshape(raw.shape), self.x, self.y))
 
     def __repr__(self) -> str:
-        band = "" if self.interval is None else f", {self.interval:.0%} band"
+        band = "" if self.interval is None else f", {level_text(self.interval)} band"
         return f"Curve({len(self.x):,} points, from {number_text(self.y[0])} to {number_text(self.y[-1])} at full treatment{band})"
 
     def to_frame(self) -> Any:

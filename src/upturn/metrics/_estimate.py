@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from upturn._arrays import Floats
-from upturn._results import number_text
+from upturn._results import level_text, number_text
 from upturn._rows import same_rows
 
 
@@ -78,7 +78,7 @@ class Estimate(float):
         if np.isnan(self):
             return "nan (not defined on these data)"
         low, high = number_text(self.low), number_text(self.high)
-        interval = "no interval" if np.isnan(self.se) else f"{self.interval:.0%} interval {low} to {high}"
+        interval = "no interval" if np.isnan(self.se) else f"{level_text(self.interval)} interval {low} to {high}"
         return f"{number_text(float(self))} ({interval}{'' if self.reduction is None else ', ' + reduction_text(self.reduction)})"
 
     def times(self, scale: float) -> Estimate:

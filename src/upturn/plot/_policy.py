@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from upturn._parameters import Rule, check, whole
-from upturn._results import Table
+from upturn._results import Table, level_text
 from upturn._units import unit_scale, unit_text
 from upturn.plot._style import COLOURS, GREY, MOST_BARS, STYLES, legend, new_axes, tidy
 from upturn.policy import GainCurve, Overlap
@@ -130,7 +130,7 @@ def gain(curve: GainCurve, *, ax: Any = None) -> Any:
     scale = unit_scale(rate)
     ax.plot(curve.budget, scale * height, color=COLOURS[0], label="the best first")
     if low is not None and high is not None:
-        label = f"{curve.interval:.0%} interval"
+        label = f"{level_text(curve.interval)} interval"
         ax.fill_between(curve.budget, scale * low, scale * high, alpha=0.2, color=COLOURS[0], linewidth=0, label=label)
     random = curve.random if curve.random_profit is None else curve.random_profit
     ax.plot(curve.budget, scale * random, "--", color=GREY, label="at random")

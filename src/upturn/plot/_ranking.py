@@ -12,6 +12,7 @@ import numpy as np
 from upturn import metrics
 from upturn._columns import check_magnitude, to_numpy
 from upturn._parameters import NONE, TEXT, Rule, check, number, one_of, whole
+from upturn._results import level_text
 from upturn._rows import by_label, same_rows
 from upturn._target import decode, read_labels, read_measured, read_ranking, read_score
 from upturn._units import is_rate, unit_scale, unit_text
@@ -393,7 +394,7 @@ def deciles(
     rate = is_rate(read_measured(y, treatment, options.get("sample_weight"), control=options.get("control")))
     scale, arms = unit_scale(rate), list(dict.fromkeys(table["arm"].tolist()))
     ax = new_axes(ax, _size(len(arms) > 1))
-    ends, wide = "" if interval is None else f", {interval:.0%} interval", 0.75 / len(arms)
+    ends, wide = "" if interval is None else f", {level_text(interval)} interval", 0.75 / len(arms)
     for k, arm in enumerate(arms):
         mine = table["arm"] == arm
         x = table["bin"][mine] + wide * (k - (len(arms) - 1) / 2)

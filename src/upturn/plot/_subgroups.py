@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from upturn._parameters import FLAG, check
-from upturn._results import NOT_AVAILABLE, number_text
+from upturn._results import NOT_AVAILABLE, level_text, number_text
 from upturn._subgroups import Subgroups
 from upturn._units import unit_text
 from upturn.plot._style import COLOURS, GREY, MARKERS, new_axes, plain_numbers
@@ -133,7 +133,7 @@ def _write_numbers(ax: Any, table: Subgroups, place: Any) -> None:
     """Effect and interval in figures, in a column to the right of the picture."""
     across = ax.get_yaxis_transform()
     effect = {"ratio": "ratio", "odds_ratio": "odds ratio", "nnt": "number needed"}.get(table.scale, "effect")
-    head = f"{effect} ({table.interval:.0%} interval)"
+    head = f"{effect} ({level_text(table.interval)} interval)"
     ax.text(1.02, -0.75, head, transform=across, va="center", fontsize="small", fontweight="bold")
     for i, y in enumerate(place):
         value, low, high = (table.scale_of("effect") * float(table[name][i]) for name in ("effect", "low", "high"))

@@ -9,7 +9,7 @@ import numpy as np
 
 from upturn._arrays import Floats, Ints
 from upturn._parameters import check, whole
-from upturn._results import library_of, new_frame, number_text
+from upturn._results import level_text, library_of, new_frame, number_text
 from upturn._rows import same_rows
 from upturn._seeds import make_seed
 from upturn._target import Label
@@ -86,9 +86,7 @@ class GainCurve:
         scale, unit = unit_scale(rate), unit_text(rate)
         assert what is not None
         if low is not None and high is not None:
-            interval = (
-                f", {self.interval:.0%} interval {number_text(scale * low[at])} to {number_text(scale * high[at])}"
-            )
+            interval = f", {level_text(self.interval)} interval {number_text(scale * low[at])} to {number_text(scale * high[at])}"
         return (
             f"GainCurve({len(self.budget)} points up to a budget of {number_text(self.budget[-1])}; best at {number_text(self.budget[at])}: "
             f"{'a net profit of ' if money else ''}{number_text(scale * what[at])} {unit}{interval})"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Floats, Ints
-from upturn._results import Table
+from upturn._results import Table, level_text
 from upturn._target import Target
 from upturn._units import unit_scale, unit_text
 from upturn.kernels.budget import bootstrap_path_gains, path_gains
@@ -276,7 +276,7 @@ class PlanValue:
             return "predicted by the model; pass y and treatment of an experiment to measure it"
         if self.replicates is None:
             return f"better by: difference in {what}"
-        return f"{self.replicates.interval:.0%} intervals; better by: paired difference in {what}"
+        return f"{level_text(self.replicates.interval)} intervals; better by: paired difference in {what}"
 
     def _brings(self, source: PathGains, share: Floats | None) -> tuple[float, Floats]:
         """What a plan brings per person, with its replicates; ``share`` of people get each arm at random, None is this plan."""
