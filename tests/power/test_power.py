@@ -182,7 +182,7 @@ def test_a_plan_whose_chance_was_found_shows_effects_seen_with_the_usual_one():
 def test_what_a_pilot_has_itself_and_effects_that_cannot_be_are_refused():
     rng = np.random.default_rng(0)
     treatment, y = rng.integers(0, 2, 400), rng.integers(0, 2, 400)
-    with pytest.raises(ValueError, match="a pilot .* has its own shares"):
+    with pytest.raises(ValueError, match=r"a pilot .* has its own shares"):
         up.power(y, None, treatment, effect=0.1, share=0.2)
     with pytest.raises(ValueError, match="effect=5 of a rate"):
         up.power(y, None, treatment, effect=5)

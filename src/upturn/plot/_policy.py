@@ -129,7 +129,7 @@ def gain(curve: GainCurve, *, ax: Any = None) -> Any:
     rate = curve.rate and not money
     scale = unit_scale(rate)
     ax.plot(curve.budget, scale * height, color=COLOURS[0], label="the best first")
-    if low is not None and high is not None:
+    if low is not None and high is not None and curve.interval is not None:
         label = f"{level_text(curve.interval)} interval"
         ax.fill_between(curve.budget, scale * low, scale * high, alpha=0.2, color=COLOURS[0], linewidth=0, label=label)
     random = curve.random if curve.random_profit is None else curve.random_profit

@@ -85,7 +85,7 @@ class GainCurve:
         rate = self.rate and not money
         scale, unit = unit_scale(rate), unit_text(rate)
         assert what is not None
-        if low is not None and high is not None:
+        if low is not None and high is not None and self.interval is not None:
             interval = f", {level_text(self.interval)} interval {number_text(scale * low[at])} to {number_text(scale * high[at])}"
         return (
             f"GainCurve({len(self.budget)} points up to a budget of {number_text(self.budget[-1])}; best at {number_text(self.budget[at])}: "
