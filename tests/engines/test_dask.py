@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from engines.test_places import FEATURES, local, table
 from upturn import engines
-from upturn.engines import _grow
+from upturn.engines import _grow, _parts
 from upturn.meta import TLearner
 from upturn.trees import CTSForest, UpliftForest, UpliftTree
 
@@ -119,6 +119,26 @@ def test_errors_are_one_sentence_with_the_partition():
     frame = table().with_columns(bought=gone)
     with pytest.raises(ValueError, match=r"^in partition 3: .*NaN|^in partition 3: .*missing") as caught:
         engines.fit(UpliftForest(2), spread(frame), "bought", "segment", None, FEATURES)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_disappears_is_told_in_words(cluster, tmp_path, monkeypatch):
+    import dask.dataframe as dd
+
+    for k, piece in enumerate((table()[:600], table()[600:])):
+        piece.write_parquet(tmp_path / f"{k}.parquet")
+    frame = dd.read_parquet(str(tmp_path / "*.parquet"))
+    real = _parts.learn_bins
+
+    def after_the_first_pass(*whole, **how):
+        (tmp_path / "1.parquet").unlink()
+        for nanny in cluster.workers.values():  # what was read before is gone, too
+            os.kill(nanny.pid, signal.SIGKILL)
+        return real(*whole, **how)
+
+    monkeypatch.setattr(_parts, "learn_bins", after_the_first_pass)
+    with pytest.raises(RuntimeError, match=r"^Dask could not compute the table.*1\.parquet") as caught:
+        engines.fit(UpliftForest(2, random_state=0), frame, "bought", "segment", None, FEATURES)
     assert "\n" not in str(caught.value)
 
 

@@ -9,13 +9,13 @@ from sklearn.base import clone
 from upturn.engines import _grow
 from upturn.engines._gather import Roles
 from upturn.engines._learn import learn
-from upturn.engines._parts import Raw
+from upturn.engines._numbers import Raw
 from upturn.engines._places import Here
 from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
 
 pl = pytest.importorskip("polars")
 N = 1200
-FEATURES = ["age", "city", "shop", "visits", "level", "member"]
+FEATURES = ["age", "city", "shop", "visits", "level", "member", "chance"]
 
 
 def table(n=N, arms=("none", "mail"), outcome="binary", seed=0):
@@ -39,6 +39,7 @@ def table(n=N, arms=("none", "mail"), outcome="binary", seed=0):
             "visits": rng.integers(0, 9, n).astype(np.int16),
             "level": np.full(n, 3.0),
             "member": rng.random(n) < 0.5,
+            "chance": rng.integers(2, 8, n) / 10,
             "segment": arm,
             "weight": weight,
             "count": rng.integers(0, 4, n),
@@ -101,6 +102,13 @@ CASES = {
     ),
     "centred": (UpliftForest(3, center=True, normalize=False, bootstrap=True, **SMALL), {"outcome": "real"}, None),
     "centred, weighted": (UpliftForest(3, center=True, normalize=False, honest=True, **SMALL), {}, "weight"),
+    "chances known": (UpliftForest(3, propensity=0.4, normalize=False, **SMALL), {"outcome": "real"}, "weight"),
+    "chances of trees": (
+        UpliftForest(3, propensity="trees", center=True, normalize=False, **SMALL),
+        {"arms": ("none", "mail", "call")},
+        "weight",
+    ),
+    "chances in a column": (UpliftForest(3, propensity="chance", normalize=False, honest=True, **SMALL), {}, None),
     "cts": (CTSForest(4, random_state=3), {"outcome": "real"}, None),
     "ucts": (UCTSForest(4, random_state=3), {"arms": ("none", "mail", "call")}, "weight"),
 }
@@ -128,9 +136,9 @@ def test_a_model_of_shuffled_rows_with_ids_is_that_of_the_rows_in_order(tmp_path
 def test_edges_of_many_rows_come_from_a_sample_by_ids(weight, monkeypatch, tmp_path):
     """One feature with many values, one mostly missing, and few rows that decide the edges."""
     monkeypatch.setattr("upturn.trees._bins.SAMPLE", 150)
-    monkeypatch.setattr("upturn.engines._parts.SAMPLE", 150)
+    monkeypatch.setattr("upturn.engines._bins.SAMPLE", 150)
     monkeypatch.setattr("upturn.trees._bins.KNOWN", 40)
-    monkeypatch.setattr("upturn.engines._parts.KNOWN", 40)
+    monkeypatch.setattr("upturn.engines._bins.KNOWN", 40)
     frame = table()
     rare = pl.when(pl.int_range(N) % 5 == 0).then(pl.col("age") * 2).otherwise(None)
     frame = frame.with_columns(level=rare)

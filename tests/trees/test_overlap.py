@@ -23,7 +23,7 @@ def confounded(n, seed, effect=1.0):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_weights_by_their_definition(n_arms, weighted):
     rng = np.random.default_rng(0)
-    chances, arm = rng.dirichlet(np.full(n_arms + 1, 3.0), 60), rng.integers(0, n_arms + 1, 60)
+    chances, arm = rng.dirichlet(np.full(n_arms + 1, 3.0), 60), rng.integers(0, n_arms + 1, 60).astype(np.uint8)
     given = rng.uniform(0.5, 2.0, 60) if weighted else None
     w = np.ones(60) if given is None else given
     found = overlap_weights(chances, arm, given)
@@ -42,7 +42,7 @@ def test_arms_stand_for_the_same_people():
     """Weighted by overlap, every arm has the same features: those of density h."""
     X, _, treatment = confounded(40_000, 1)
     e = X[:, 4]
-    w = overlap_weights(np.column_stack([1 - e, e]), treatment, None)
+    w = overlap_weights(np.column_stack([1 - e, e]), treatment.astype(np.uint8), None)
     means = [np.average(X[treatment == a, 0], weights=w[treatment == a]) for a in (0, 1)]
     assert abs(X[treatment == 1, 0].mean() - X[treatment == 0, 0].mean()) > 0.8
     assert abs(means[1] - means[0]) < 0.03

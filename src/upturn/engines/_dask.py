@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from upturn.engines._parts import Raw
-from upturn.engines._places import Merge, answer, merged, told
+from upturn.engines._numbers import Raw
+from upturn.engines._places import Merge, answer, merged, told, unread
 
 _WIDE = 8  # answers merged at a time
 
@@ -31,11 +31,11 @@ class DaskPlaces:
         once = dask.delayed(question, traverse=False)
         answers = [dask.delayed(answer)(once, state, place) for place, state in enumerate(self._states)]
         if merge is None:
-            return told(list(dask.compute(*answers)))
+            return told(list(_computed(*answers)))
         put_together = partial(merged, merge)
         while len(answers) > 1:
             answers = [dask.delayed(put_together)(answers[i : i + _WIDE]) for i in range(0, len(answers), _WIDE)]
-        (result,) = dask.compute(dask.delayed(put_together)(answers))
+        (result,) = _computed(dask.delayed(put_together)(answers))
         return told(result)
 
     def change(self, step: Callable[[Any], Any]) -> DaskPlaces:
@@ -45,6 +45,15 @@ class DaskPlaces:
         once = dask.delayed(step, traverse=False)
         made = [dask.delayed(answer)(once, state, place) for place, state in enumerate(self._states)]
         return DaskPlaces(dask.persist(*made))
+
+
+def _computed(*values: Any) -> Any:
+    import dask
+
+    try:
+        return dask.compute(*values)
+    except Exception as error:
+        raise unread("Dask", error) from None
 
 
 @contextmanager

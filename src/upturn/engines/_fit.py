@@ -47,7 +47,7 @@ def fit(
     ----------
     model : UpliftTree, UpliftForest, CTSForest, UCTSForest, or UpliftBoosting or UpliftBagging over trees
         The model to fit. ``UpliftForest(inference=True)`` reads three quarters of the features into memory once. Dask and Spark take trees and
-        forests without ``inference``, ``oob``, ``center``, ``propensity`` and ``prune``, which need a number for every row.
+        forests without ``inference``, ``oob`` and ``prune``, which need a number for every row.
     table : path(s), pattern, polars LazyFrame, Dask DataFrame or Spark DataFrame
         Parquet files, in the order of their names, or what reads them. It is read more than once and must not change meanwhile.
     y, treatment, sample_weight : str

@@ -6,15 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from upturn._arrays import Floats
 from upturn._seeds import make_seed
-from upturn.engines._centred import centre, restore
+from upturn.engines._centred import Sown, restore, sow
 from upturn.engines._gather import Roles
 from upturn.engines._grow import grow_trees
-from upturn.engines._parts import Far, prepare, read_parts
+from upturn.engines._numbers import read_parts
+from upturn.engines._parts import Far, prepare
 from upturn.engines._places import Places
 from upturn.trees import UpliftForest, UpliftTree
 from upturn.trees._base import Scale, TreeModel
 from upturn.trees._nodes import Nodes
+from upturn.trees._overlap import chance_columns, kind_of, known_chances
 from upturn.trees._samples import Sampling
 
 
@@ -31,8 +34,6 @@ def check_spread(model: Any) -> None:
         asked = ["prune=True"] if model.prune else []
     elif isinstance(model, UpliftForest):
         asked = [f"{name}=True" for name in ("inference", "oob") if getattr(model, name, False)]
-        kind = model.propensity
-        asked += [] if isinstance(kind, str) and kind in ("auto", "shares") else [f"propensity={kind!r}"]
     if asked:
         raise ValueError(
             f"{name}({', '.join(asked)}) needs a number for every row, and does not run on a cluster: leave that out, or write the table to "
@@ -44,30 +45,43 @@ def learn(model: Any, places: Places, roles: Roles, row_id: str | None, library:
     """Fit a model to places of raw frames."""
     whole = read_parts(places, roles, model.control, row_id)
     model._check_outcome(whole.scale, varies=whole.varies)
-    centred = isinstance(model, UpliftForest) and model._centres(whole.scale.binary)
-    far = prepare(whole, model.max_bins, weighted=roles.sample_weight is not None, outcomes=centred)
-    _grow(model, far, whole.scale, make_seed(model.random_state))
+    single, n_arms = isinstance(model, UpliftTree), len(whole.labels) - 1
+    centred = not single and model._centres(whole.scale.binary)
+    kind = "shares" if single else kind_of(model.propensity, None, choose=False)
+    columns = chance_columns(model.propensity, whole.schema, n_arms) if kind == "columns" else []
+    chances = known_chances(model.propensity, whole.labels, int(whole.rows.sum())) if kind == "known" else None
+    outcomes = centred or kind != "shares"
+    far = prepare(whole, model.max_bins, weighted=roles.sample_weight is not None, outcomes=outcomes, columns=columns)
+    seed = make_seed(model.random_state)
+    if single:
+        _grow_tree(model, far, whole.scale, seed)
+    else:
+        _grow_forest(model, far, whole.scale, seed, centred, kind, chances)
     model._library, model._rate = library, whole.rate
     model._remember(whole.labels[0], whole.labels[1:], whole.schema)
 
 
-def _grow(model: Any, far: Far, scale: Scale, seed: np.uint64) -> None:
-    """What the model's own ``_fit`` does with a soil."""
-    single = isinstance(model, UpliftTree)
-    if single:
-        plan, n_trees = Sampling(rho=model.rho if model.honest else None), 1
-    else:
-        model._check_groups()
-        plan, n_trees = model._sampling(), int(model.n_estimators)
-    centred, verbose = not single and model._centres(scale.binary), getattr(model, "verbose", 0)
+def _grow_tree(model: UpliftTree, far: Far, scale: Scale, seed: np.uint64) -> None:
+    """What ``UpliftTree._fit`` does with a soil."""
+    plan = Sampling(rho=model.rho if model.honest else None)
+    rules = model._rules(far, scale.binary, plan.share, scale.span)
+    model._keep(far, grow_trees(far, rules, plan, seed, 1, model.n_jobs)[0], scale)
+    model._tell_constant(far, rules, plan.share)
+
+
+def _grow_forest(
+    model: UpliftForest, far: Far, scale: Scale, seed: np.uint64, centred: bool, kind: str, chances: Floats | None
+) -> None:
+    """What ``UpliftForest._fit`` does with a soil."""
+    model._check_groups()
+    plan = model._sampling()
     rules = model._rules(far, scale.binary and not centred, plan.share, scale.span)
+    sown = Sown(far, None)
+    if centred or kind != "shares":
+        sown = sow(far, seed, model.n_jobs, centred=centred, kind=kind, chances=chances)
+    trees = grow_trees(sown.far, rules, plan, seed, int(model.n_estimators), model.n_jobs, model.verbose)
     if centred:
-        sown = centre(far, seed, model.n_jobs)
-        trees = grow_trees(sown.far, rules, plan, seed, n_trees, model.n_jobs, verbose)
         restore(trees, sown, plan, seed)
-    else:
-        trees = grow_trees(far, rules, plan, seed, n_trees, model.n_jobs, verbose)
-    model._keep(far, trees[0] if single else Nodes.join(trees), scale)
-    if not single:
-        model.centered_, model.propensity_kind_, model._pooled = centred, "shares", None
+    model._keep(far, Nodes.join(trees), scale)
+    model.centered_, model.propensity_kind_, model._pooled = centred, kind, None
     model._tell_constant(far, rules, plan.share)

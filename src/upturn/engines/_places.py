@@ -66,6 +66,15 @@ def told(result: Any) -> Any:
     return result
 
 
+def unread(engine: str, error: Exception) -> RuntimeError:
+    """What is said when the engine itself cannot answer, such as when a file of the table is gone: its own first words."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    words = next((line for line in reversed(lines) if "Error" in line), lines[0] if lines else "")
+    return RuntimeError(
+        f"{engine} could not compute the table, or what was asked of it: {type(error).__name__}: {words[:500]}"
+    )
+
+
 class Here:
     """Places in this process, one state after the other: what other engines are held to."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from upturn._parameters import SEED, check, whole
 from upturn._seeds import make_seed
 from upturn.engines._kinds import engine_of
-from upturn.engines._parts import Raw
+from upturn.engines._numbers import Raw
 from upturn.engines._scan import polars, scan
 from upturn.kernels import sampling
 from upturn.kernels.hashing import SPLIT, words

@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any
 
 from upturn.engines._dask import scored
-from upturn.engines._parts import Raw
-from upturn.engines._places import Merge, answer, merged, told
+from upturn.engines._numbers import Raw
+from upturn.engines._places import Merge, answer, merged, told, unread
 
 
 class SparkPlaces:
@@ -28,14 +28,18 @@ class SparkPlaces:
         """See ``Places``."""
         sent = self._states.context.broadcast(pickle.dumps(question))
         answers = self._states.map(partial(_answer, sent))
+        put_together = partial(merged, merge) if merge is not None else None
         try:
-            if merge is None:
+            if put_together is None:
                 found = dict(answers.collect())
-                return told([found[place] for place in sorted(found)])
-            put_together = partial(merged, merge)
-            return told(answers.map(_second).treeReduce(lambda one, two: put_together([one, two])))
+                result = [found[place] for place in sorted(found)]
+            else:
+                result = answers.map(_second).treeReduce(lambda one, two: put_together([one, two]))
+        except Exception as error:
+            raise unread("Spark", error) from None
         finally:
             sent.destroy()
+        return told(result)
 
     def change(self, step: Callable[[Any], Any]) -> SparkPlaces:
         """See ``Places``."""

@@ -18,7 +18,7 @@ from upturn.kernels.binning import MAX_BINS
 from upturn.kernels.criteria import ANY_WEIGHT, CRITERIA, Rules
 from upturn.trees import _export
 from upturn.trees._bins import Bins
-from upturn.trees._growth import Soil, kept_histograms_fit
+from upturn.trees._growth import Ground, Soil, kept_histograms_fit
 from upturn.trees._nodes import Nodes
 
 SHARE = number(above=0, below=1).named("a share strictly between 0 and 1")
@@ -115,7 +115,7 @@ class TreeModel(UpliftEstimator):
                 "criterion='euclidean' or criterion='cts', which take any outcome"
             )
 
-    def _rules(self, soil: Soil, binary: bool, share: float = 1.0, span: float = 1.0) -> Rules:
+    def _rules(self, soil: Ground, binary: bool, share: float = 1.0, span: float = 1.0) -> Rules:
         """Rules of the kernel from the parameters; a tree is shaped by a ``share`` of the rows, y scaled by its ``span``."""
         criterion = CRITERIA[self.criterion]
         n_features = soil.bins.n_features
@@ -146,7 +146,7 @@ class TreeModel(UpliftEstimator):
             subtraction=all_features and kept,
         )
 
-    def _keep(self, soil: Soil, nodes: Nodes, scale: Scale) -> None:
+    def _keep(self, soil: Ground, nodes: Nodes, scale: Scale) -> None:
         """Keep the fitted trees, responses (and gains that are differences of them) in units of y."""
         low, span, _ = scale
         if (low, span) != (0.0, 1.0):
@@ -155,7 +155,7 @@ class TreeModel(UpliftEstimator):
                 nodes.gain[:] *= span
         self.bins_, self.nodes_ = soil.bins, nodes
 
-    def _tell_constant(self, soil: Soil, rules: Rules, share: float) -> None:
+    def _tell_constant(self, soil: Ground, rules: Rules, share: float) -> None:
         """Say that no tree has a split, if so, and why; ``share`` is that of the rows that shape a tree."""
         if (self.nodes_.left >= 0).any() or rules.max_depth == 0:
             return

@@ -8,7 +8,7 @@ kernel's ``Rules`` say how to grow; :meth:`Soil.grow` returns :class:`Nodes`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,34 @@ from upturn.trees._samples import Lot, Roles, Sampling, draw_roles
 
 _MOST_KEPT_BYTES = 512 * 2**20  # of histograms kept for subtraction, a tree
 NO_ROWS = Rows(np.empty(0, np.uint32), np.empty(0, np.int64), np.empty(0, np.uint8))
+
+
+class Ground(Protocol):
+    """What a model has to know of a binned experiment, wherever its rows lie."""
+
+    @property
+    def bins(self) -> Bins:
+        """How values became codes."""
+
+    @property
+    def size(self) -> Floats:
+        """Weight of each arm."""
+
+    @property
+    def mean(self) -> Floats:
+        """Mean outcome of each arm."""
+
+    @property
+    def layout(self) -> Layout:
+        """How sums of words are read."""
+
+    def __len__(self) -> int: ...
+
+    def features_constant(self) -> bool:
+        """Whether every feature has the same code in all rows."""
+
+    def outcome_constant(self) -> bool:
+        """Whether the outcome is the same in all rows."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ count as rows, and equal chances give weights of 1.
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,17 +27,20 @@ from upturn._arrays import Arms, Floats
 from upturn._balance import balance_pvalue
 from upturn._experiment import Experiment
 from upturn._propensity import read_chances, with_control
+from upturn._table import Schema
+from upturn._target import Label
 from upturn.trees._center import out_of_bag_twice
-from upturn.trees._growth import Soil
+from upturn.trees._growth import Soil, sum_words
+from upturn.trees._outcome import encode_outcome
 
 _FLOOR = 0.01  # estimated chances below it are set to it
 _UNBALANCED = 0.05  # p-value of the joint test of balance below which "auto" estimates chances
 
 
-def kind_of(propensity: Any, data: Experiment, *, choose: bool) -> str:
+def kind_of(propensity: Any, data: Experiment | None, *, choose: bool) -> str:
     """What is meant by ``propensity=``: "shares", "trees", "columns" or "known"; "auto" looks at the balance if it is to ``choose``."""
     if isinstance(propensity, str) and propensity == "auto":
-        return "trees" if choose and balance_pvalue(data) < _UNBALANCED else "shares"
+        return "trees" if choose and data is not None and balance_pvalue(data) < _UNBALANCED else "shares"
     if isinstance(propensity, str) and propensity in ("shares", "trees"):
         return propensity
     names = [propensity] if isinstance(propensity, str) else propensity
@@ -52,38 +56,70 @@ def chances_of(propensity: Any, kind: str, data: Experiment, soil: Soil, seed: n
         found = [
             out_of_bag_twice(soil, (soil.arm == a).astype(np.float64), weight, seed, a, n_jobs) for a in range(1, k + 1)
         ]
-        arms = np.clip(np.column_stack(found), _FLOOR, 1.0 - _FLOOR)
-        chances = np.column_stack([np.maximum(1.0 - arms.sum(axis=1), _FLOOR), arms])
-        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+        return chances_from(np.column_stack(found))
     if kind == "columns":
-        names = [propensity] if isinstance(propensity, str) else list(propensity)
-        unknown = [name for name in names if name not in data.schema.names]
-        if unknown or len(names) != k:
-            raise ValueError(
-                f"propensity={reprlib.repr(propensity)}: expected 'auto', 'shares', 'trees', the chance of each of the {k} treatment arm(s), or "
-                f"the name of a column of X with the chance, for each; X has {list(data.schema.names[:12])!r}"
-            )
-        columns = [list(data.schema.names).index(name) for name in names]
-        chances = with_control(np.asarray(data.X[rows][:, columns], np.float64), "the propensity column(s)")
-        if not (chances > 0.0).all():
-            raise ValueError(
-                "the propensity column(s) hold chances of 0 or 1: there would be an arm nobody could be compared with; drop or clip such rows"
-            )
-        return chances
-    shape = getattr(propensity, "shape", (len(propensity),) if isinstance(propensity, list | tuple) else ())
-    if shape and shape[0] == len(data) != k:
+        columns = chance_columns(propensity, data.schema, k)
+        return column_chances(np.asarray(data.X[rows][:, columns], np.float64))
+    return np.tile(known_chances(propensity, data.target.labels, len(data)), (len(soil), 1))
+
+
+def chance_columns(propensity: Any, schema: Schema, k: int) -> list[int]:
+    """Which columns of X hold the chances of the ``k`` treatment arms."""
+    names = [propensity] if isinstance(propensity, str) else list(propensity)
+    unknown = [name for name in names if name not in schema.names]
+    if unknown or len(names) != k:
         raise ValueError(
-            f"propensity has shape {shape}, a chance for each of the {len(data):,} rows: a model is copied and fitted on some of the "
+            f"propensity={reprlib.repr(propensity)}: expected 'auto', 'shares', 'trees', the chance of each of the {k} treatment arm(s), or "
+            f"the name of a column of X with the chance, for each; X has {list(schema.names[:12])!r}"
+        )
+    return [list(schema.names).index(name) for name in names]
+
+
+def column_chances(columns: Floats) -> Floats:
+    """Chances of control and every arm from columns of X."""
+    chances = with_control(columns, "the propensity column(s)")
+    if not (chances > 0.0).all():
+        raise ValueError(
+            "the propensity column(s) hold chances of 0 or 1: there would be an arm nobody could be compared with; drop or clip such rows"
+        )
+    return chances
+
+
+def known_chances(propensity: Any, labels: Sequence[Label], n: int) -> Floats:
+    """Chances of control and every arm that are the same for all ``n`` rows."""
+    shape = getattr(propensity, "shape", (len(propensity),) if isinstance(propensity, list | tuple) else ())
+    if shape and shape[0] == n != len(labels) - 1:
+        raise ValueError(
+            f"propensity has shape {shape}, a chance for each of the {n:,} rows: a model is copied and fitted on some of the "
             "rows, and such an array would not go with them; make it a column of X and pass that column's name"
         )
-    return np.tile(read_chances(propensity, data.target.labels), (len(soil), 1))
+    return np.asarray(read_chances(propensity, labels))
+
+
+def chances_from(found: Floats) -> Floats:
+    """Chances of control and every arm from what trees predict of the arms, kept away from 0 and 1."""
+    arms = np.clip(found, _FLOOR, 1.0 - _FLOOR)
+    chances = np.column_stack([np.maximum(1.0 - arms.sum(axis=1), _FLOOR), arms])
+    return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+
+
+def overlap_of(chances: Floats, arm: Arms) -> Floats:
+    """What every row counts for overlap, before arms are scaled (see the module)."""
+    own = chances[np.arange(len(arm)), arm]
+    overlap: Floats = 1.0 / (own * (1.0 / chances).sum(axis=1))
+    return overlap
 
 
 def overlap_weights(chances: Floats, arm: Arms, weight: Floats | None) -> Floats:
     """Weights that let every arm stand for the same people, times those given (see the module)."""
-    own = chances[np.arange(len(arm)), arm]
-    overlap = 1.0 / (own * (1.0 / chances).sum(axis=1))
     given = np.ones(len(arm)) if weight is None else weight
-    sums, totals = np.bincount(arm, overlap * given), np.bincount(arm, given)
-    weights: Floats = overlap * given * (totals / np.where(sums > 0.0, sums, 1.0))[arm]
+    raw, n_arms = overlap_of(chances, arm) * given, chances.shape[1]
+    sums, totals = _weight_of_arms(raw, arm, n_arms), _weight_of_arms(given, arm, n_arms)
+    weights: Floats = raw * (totals / np.where(sums > 0.0, sums, 1.0))[arm]
     return weights
+
+
+def _weight_of_arms(weight: Floats, arm: Arms, n_arms: int) -> Floats:
+    """The weight of each arm, from integers whose order is of no consequence."""
+    words, layout = encode_outcome(np.zeros(len(arm)), weight)
+    return sum_words(words, arm, n_arms, layout)[:n_arms] * np.float64(layout.weight_unit)

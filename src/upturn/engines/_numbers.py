@@ -1,0 +1,217 @@
+"""Parts of a table behind the gates: what each says about itself, and how the driver makes one experiment of them.
+
+    Raw       a frame as the engine keeps it
+    Numbers   features as a matrix, outcome as trees see it, arms, weights, ids of rows
+    Part      the same rows as trees need them: codes and words (``_parts``)
+
+Between them the driver learns what only all rows together know: labels and levels, the scale of the outcome, bins, the grid of words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._arrays import Arms, Floats, Ints
+from upturn._columns import is_missing, read_outcome, read_weight
+from upturn._table import Schema, encode_columns, levels_of, read_columns
+from upturn._target import Label, find_labels, name_arms, read_labels, sort_labels
+from upturn.engines._gather import Roles
+from upturn.engines._places import Places
+from upturn.kernels.sampling import NO_IDS
+from upturn.trees._base import Scale, check_weights, scale_between
+from upturn.trees._samples import Lot
+
+
+class Raw(NamedTuple):
+    """A part of the table as it comes, and its number."""
+
+    number: int
+    frame: Any
+
+
+class _Column(NamedTuple):
+    """What a part knows of a column: its levels (None for numbers), whether something is missing, where it was."""
+
+    levels: frozenset[Label] | None
+    gap: bool
+    part: int
+
+
+class Described(NamedTuple):
+    """What a part says about its rows; ``columns`` is None if it has none."""
+
+    columns: tuple[_Column, ...] | None
+    rows: dict[Label, int]  # by label, those of weight 0 not counted
+    n: int
+    values: tuple[float, ...]  # smallest and largest outcome, and one of the others if there are any
+    weights: tuple[float, float, float]  # smallest above 0, largest, sum
+    rate: bool  # every outcome is 0 or 1, also of rows of weight 0
+
+
+class Numbers(NamedTuple):
+    """A part's rows of weight above 0, as numbers."""
+
+    X: Floats
+    y: Floats
+    arm: Arms
+    weight: Floats | None
+    first: int
+    ids: NDArray[np.uint64]
+
+    @property
+    def lot(self) -> Lot:
+        """The rows without their arms: one arm for all."""
+        return Lot(np.zeros(len(self.y), np.uint8), self.first, self.ids)
+
+
+# ------------------------------------------------------------------------------------------- what a part answers
+
+
+def _columns_of(raw: Raw, names: Sequence[str]) -> Any:
+    frame = nw.from_native(raw.frame, eager_only=True)
+    return read_columns(frame.select(*names).to_native())[0]
+
+
+def _series(raw: Raw, name: str) -> Any:
+    return nw.from_native(raw.frame, eager_only=True)[name].to_native()
+
+
+def describe(roles: Roles, raw: Raw) -> Described:
+    """The first look at a part."""
+    n = len(nw.from_native(raw.frame, eager_only=True))
+    if n == 0:
+        return Described(None, {}, 0, (), (np.inf, 0.0, 0.0), True)
+    columns = []
+    for column, name in zip(_columns_of(raw, roles.features), roles.features, strict=True):
+        found = frozenset(levels_of(column, name)) if column.categorical else None
+        if column.values.dtype.kind == "O":
+            gap = any(map(is_missing, set(column.values.tolist())))
+        else:
+            gap = column.values.dtype.kind == "f" and bool(np.isnan(column.values.min()))
+        columns.append(_Column(found, gap, raw.number))
+    y = read_outcome(_series(raw, roles.y))
+    rate = bool(((y == 0.0) | (y == 1.0)).all())
+    labels, codes = find_labels(read_labels(_series(raw, roles.treatment)))
+    weight = None if roles.sample_weight is None else read_weight(_series(raw, roles.sample_weight))
+    used = slice(None) if weight is None else weight > 0.0
+    counts = np.bincount(codes[used], minlength=len(labels)).tolist()
+    weighed, y = (None, y) if weight is None else (weight[used], y[used])
+    values = _few_outcomes(y)
+    if weighed is None or not len(weighed):
+        heavy = (np.inf, 0.0, 0.0)
+    else:
+        heavy = (float(weighed.min()), float(weighed.max()), float(weighed.sum()))
+    return Described(tuple(columns), dict(zip(labels, counts, strict=True)), len(y), values, heavy, rate)
+
+
+def _few_outcomes(y: Floats) -> tuple[float, ...]:
+    """The smallest and the largest outcome, and one that is neither if there is any."""
+    if not len(y):
+        return ()
+    low, high = float(y.min()), float(y.max())
+    other = np.flatnonzero((y != low) & (y != high))[:1]
+    return (low, high, *y[other].tolist())
+
+
+def _to_numbers(
+    roles: Roles, schema: Schema, labels: list[Label], scale: Scale, firsts: list[int], row_id: str | None, raw: Raw
+) -> Numbers:
+    """The rows of a part as numbers."""
+    n, p = len(nw.from_native(raw.frame, eager_only=True)), len(roles.features)
+    if n == 0:
+        weight = None if roles.sample_weight is None else np.empty(0)
+        nothing = np.empty(0)
+        return Numbers(np.empty((0, p)), nothing, np.empty(0, np.uint8), weight, firsts[raw.number], NO_IDS)
+    X = encode_columns(_columns_of(raw, roles.features), schema, False)
+    y = scale.see(read_outcome(_series(raw, roles.y)))
+    found, codes = find_labels(read_labels(_series(raw, roles.treatment)))
+    arm = np.array([labels.index(label) for label in found], np.uint8)[codes]
+    ids = NO_IDS if row_id is None else _read_ids(_series(raw, row_id), row_id)
+    if roles.sample_weight is None:
+        return Numbers(X, y, arm, None, firsts[raw.number], ids)
+    weight = read_weight(_series(raw, roles.sample_weight))
+    used = weight > 0.0
+    return Numbers(X[used], y[used], arm[used], weight[used], firsts[raw.number], ids[used] if len(ids) else ids)
+
+
+def _read_ids(column: Any, name: str) -> NDArray[np.uint64]:
+    values = np.asarray(column)
+    if values.dtype.kind not in "iu":
+        raise TypeError(f"row_id={name!r} holds values of type {values.dtype}: expected whole numbers, each once")
+    return values.astype(np.uint64)
+
+
+# ------------------------------------------------------------------------------------------- what the driver makes of it
+
+
+class Whole(NamedTuple):
+    """What all parts together are: the schema, arms and rows of each, the scale of the outcome, places of ``Numbers``."""
+
+    schema: Schema
+    labels: list[Label]  # control first
+    rows: Ints
+    scale: Scale
+    varies: bool
+    heaviest: float
+    places: Places
+    n_places: int
+    rate: bool
+
+
+def read_parts(places: Places, roles: Roles, control: Label | None, row_id: str | None) -> Whole:
+    """From places of ``Raw`` to places of ``Numbers``."""
+    described: list[Described] = places.ask(partial(describe, roles))
+    if not any(one.columns for one in described):
+        raise ValueError("the table has no rows: expected one row per person")
+    schema = _union([one.columns for one in described if one.columns is not None], roles)
+    found: dict[Label, int] = {}
+    for one in described:
+        for label, count in one.rows.items():
+            found[label] = found.get(label, 0) + count
+    n = sum(one.n for one in described)
+    name, arms = name_arms(list(found), control, n)
+    labels = [name, *arms]
+    empty = [label for label in labels if found[label] == 0]
+    if empty:
+        raise ValueError(
+            f"sample_weight is zero for every row of arm(s) {empty!r}: each arm needs some positive weight"
+        )
+    values = sorted({value for one in described for value in one.values})
+    low, high = values[0], values[-1]
+    scale = scale_between(low, high, two=len(values) <= 2)
+    heaviest = max(one.weights[1] for one in described)
+    if roles.sample_weight is not None:
+        least, total = min(one.weights[0] for one in described), sum(one.weights[2] for one in described)
+        largest = float(np.abs(scale.see(np.array([low, high]))).max())
+        check_weights(least, heaviest, total, largest)
+    rate = all(one.rate for one in described)
+    firsts = np.cumsum([0, *(one.n for one in described)]).tolist()[:-1]
+    numbers = places.change(partial(_to_numbers, roles, schema, labels, scale, firsts, row_id))
+    rows = np.array([found[label] for label in labels])
+    return Whole(schema, labels, rows, scale, low < high, heaviest, numbers, len(described), rate)
+
+
+def _union(parts: Sequence[Sequence[_Column]], roles: Roles) -> Schema:
+    """The schema of all parts."""
+    levels: list[tuple[Label, ...] | None] = []
+    gaps = []
+    for name, columns in zip(roles.features, zip(*parts, strict=True), strict=True):
+        text = [column for column in columns if column.levels is not None]
+        numbers = [column for column in columns if column.levels is None]
+        if text and numbers:
+            raise TypeError(
+                f"column {name!r} holds text in partition {text[0].part} and numbers in partition {numbers[0].part}: expected the same kind "
+                "of values everywhere; convert it, as in table.astype or cast"
+            )
+        levels.append(
+            tuple(sort_labels(list(frozenset().union(*(column.levels for column in text))))) if text else None
+        )
+        if any(column.gap for column in columns):
+            gaps.append(name)
+    return Schema(tuple(roles.features), True, tuple(levels), roles.taken, tuple(gaps))
