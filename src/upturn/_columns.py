@@ -199,7 +199,22 @@ def read_path(path: Any, name: str) -> Path:
         raise TypeError(f"{name}={reprlib.repr(path)}: expected the path of a file, as text or as a pathlib.Path")
     if "\0" in os.fsdecode(os.fspath(path)):
         raise ValueError(f"{name}={reprlib.repr(path)} holds a null character, which no path may")
-    return Path(os.fsdecode(os.fspath(path)))
+    found = Path(os.fsdecode(os.fspath(path)))
+    try:
+        os.fsencode(found)
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{name}={reprlib.repr(path)} holds half a character ({error.reason}): no file is called so"
+        ) from error
+    return found
+
+
+def followed(path: Path) -> Path:
+    """The file that a path leads to, through links."""
+    try:
+        return path.resolve()
+    except RuntimeError as error:  # what Python before 3.13 says of links in a circle
+        raise OSError(f"{path} is a link that leads back to itself: remove it, or name another file") from error
 
 
 def is_missing(value: Any) -> bool:

@@ -27,6 +27,7 @@ from saved import FRAME, LABELS, NUMBERS, SIDE, TABLE, Y, assign, fingerprint, n
 from upturn import ModelFileError, persist
 from upturn.boosting import UpliftBagging
 from upturn.meta import ClassTransformation, XLearner
+from upturn.trees import UpliftTree
 
 SRC = Path(up.__file__).parent.parent
 
@@ -435,3 +436,14 @@ def test_what_is_no_model_is_not_saved(thing, tmp_path):
     with pytest.raises(TypeError, match="cannot be saved: expected a fitted model of upturn"):
         save(thing, tmp_path / "thing.upturn")
     assert not list(tmp_path.iterdir())
+
+
+def test_names_that_no_file_can_have_and_links_in_a_circle(tmp_path):
+    model = UpliftTree(max_depth=1, random_state=0).fit([[0.0], [1.0]] * 20, [0, 1] * 20, [0, 0, 1, 1] * 10)
+    for act in (model.save, up.load):
+        with pytest.raises(ValueError, match="holds half a character"):
+            act(str(tmp_path / "\ud800"))
+    (tmp_path / "one").symlink_to(tmp_path / "two")
+    (tmp_path / "two").symlink_to(tmp_path / "one")
+    with pytest.raises(OSError, match="leads back to itself|symbolic links"):
+        model.save(tmp_path / "one")

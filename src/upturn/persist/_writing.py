@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 import upturn
-from upturn._columns import read_path, warn_user
+from upturn._columns import followed, read_path, warn_user
 from upturn._parameters import check_parameters
 from upturn.persist._foreign import HARMLESS, import_skops, types_in
 from upturn.persist._format import DTYPES, FORMAT, REGISTRY
@@ -72,7 +72,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     manifest = {"format": FORMAT, "upturn": upturn.__version__, "model": tree, "members": writer.digests()}
     members = {"manifest.json": json.dumps(manifest, allow_nan=False).encode(), **writer.members}
     wanted = _try_out(estimator, dict(members)) if any(name.endswith(".skops") for name in members) else []
-    path = read_path(path, "path").resolve()  # through a link, the file it points to is replaced
+    path = followed(read_path(path, "path"))  # through a link, the file it points to is replaced
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot save to {path}: there is no folder {path.parent}; make it first")
     if path.is_dir():
