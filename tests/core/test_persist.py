@@ -439,11 +439,11 @@ def test_what_is_no_model_is_not_saved(thing, tmp_path):
 
 
 def test_names_that_no_file_can_have_and_links_in_a_circle(tmp_path):
-    model = UpliftTree(max_depth=1, random_state=0).fit([[0.0], [1.0]] * 20, [0, 1] * 20, [0, 0, 1, 1] * 10)
+    model = UpliftTree(max_depth=0).fit([[0.0], [1.0]] * 20, [0, 1] * 20, [0, 0, 1, 1] * 10)
     for act in (model.save, up.load):
         with pytest.raises(ValueError, match="holds half a character"):
             act(str(tmp_path / "\ud800"))
     (tmp_path / "one").symlink_to(tmp_path / "two")
     (tmp_path / "two").symlink_to(tmp_path / "one")
-    with pytest.raises(OSError, match="leads back to itself|symbolic links"):
+    with pytest.raises(OSError, match=r"leads back to itself|symbolic links"):
         model.save(tmp_path / "one")
