@@ -24,22 +24,14 @@ def _experiment(name):
 def measured():
     """The section, as far as there are results."""
     parts = ["## What was measured"]
-    rule, found = _experiment("auto_rule")
-    n = sum(map(len, found.values()))
-    parts.append(
-        f"Does it know when effects differ, and is a stack better than a choice? {n} simulated trials of 1,000 rows, without differences and with differences "
-        "of which the true effect's AUUC is four standard errors; the level of the test was settled on these trials, so the two counts are kind to it (18 combinations of looks at 6 levels were "
-        "compared on them, and differ by a trial or two). The "
-        "last three columns are areas of rankings of unseen rows in true effects, as a share of the best there is (`experiments/auto_rule.py`)."
-    )
-    parts.append(rule.table(found))
     power, found = _experiment("auto_power")
     for effort in ("low", "normal"):
         if found.get(f"{effort} linear True"):
             n = sum(len(rows) for key, rows in found.items() if key.startswith(effort))
             parts.append(
                 f'Does it know when effects differ? {n} simulated trials of 1,000 rows, `UpliftAuto("{effort}")`: half of them without '
-                "differences, and half with differences of which the true effect's AUUC is four standard errors (`experiments/auto_power.py`)."
+                "differences, and half with differences of which the true effect's AUUC is four standard errors. The looks and their level were settled on "
+                "other draws (`experiments/auto_power.py`)."
             )
             parts.append(power.table(found, effort))
     regret, found = _experiment("auto_regret")

@@ -5,8 +5,8 @@
 Five designs of 1,000 rows, half of them treated. Where effects differ, they differ by so much that the AUUC of the true effect is four
 standard errors of it: the scales below, which ``--scales`` finds again. Of every trial are kept the decision and its p-value, what was
 reported of rows held out, and on 10,000 further rows the area of the ranking by UpliftAuto and by every candidate alone, in true effects and as a
-share of the best there is. What was found is kept as it comes, and a run goes on where it was stopped. The level of the test was chosen on other
-draws of these designs.
+share of the best there is. What was found is kept as it comes, and a run goes on where it was stopped. The looks and the level of the test were settled on 543 other draws of these designs:
+of the last 200, 97 of 100 were constant without differences at a level of 6.5% and 89 of 100 were not with them; at 9% it would have been 93 and 90.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from upturn.metrics import auuc
 from upturn.policy import UpliftCalibrator
 
 N, TEST, SURE = 1000, 10_000, 4.0
-MEASURED = 4  # trials of a design
 OUT = Path("experiments/auto_power.json")
 
 
@@ -110,8 +109,8 @@ def one(name, differ, trial, effort):
     scale = SCALES[name] if differ else 0.0
     X, y, t, effect = draw(name, N, scale, trial + (50_000 if differ else 0))
     test = draw(name, TEST, scale, trial + 10**7)
-    # What is reported of rows held out is asked of some trials without differences: it doubles the time.
-    metric = None if differ or trial >= MEASURED else "auuc"
+    # What is reported of rows held out is asked of trials without differences alone: it doubles the time.
+    metric = None if differ else "auuc"
     start = time.process_time()
     model = UpliftAuto(effort, metric=metric, random_state=trial).fit(X, y, t)
     found = {"seconds": round(time.process_time() - start, 1), "constant": model.constant_}
@@ -166,6 +165,7 @@ def main():
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--first", type=int, default=40, help="the first trial; those before were looked at while the rule was settled")
     parser.add_argument("--effort", default="low")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long")
     parser.add_argument("--scales", action="store_true")
@@ -176,11 +176,12 @@ def main():
         return
     end = time.time() + 60 * options.minutes
     results = json.loads(options.out.read_text()) if options.out.exists() else {}
-    for trial in range(options.trials):
+    for number in range(options.trials):
+        trial = options.first + number
         for differ in (False, True):
             for name in DESIGNS:
                 rows = results.setdefault(f"{options.effort} {name} {differ}", [])
-                if len(rows) > trial or time.time() > end:
+                if len(rows) > number or time.time() > end:
                     continue
                 rows.append(one(name, differ, trial, options.effort))
                 options.out.write_text(json.dumps(results, indent=None).replace("}, {", "},\n{") + "\n")

@@ -52,6 +52,7 @@ class _Leaves:
 CONTESTANTS: dict[str, Callable[[int], Any]] = {
     # defaults, whatever they are at the moment
     "auto": _seeded(UpliftAuto, metric=None),
+    "auto-60": _seeded(UpliftAuto, metric=None, time_budget=60, propensity="shares"),
     "auto-low": _seeded(UpliftAuto, effort="low", metric=None),
     "bagging": _seeded(UpliftBagging),
     "boosting": _seeded(UpliftBoosting),

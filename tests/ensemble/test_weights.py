@@ -33,7 +33,7 @@ def objective(table, n_free, ridge, b, a):
     n_candidates=st.integers(1, 6),
     n_free=st.integers(1, 2),
     alike=st.sampled_from([0.0, 0.9, 0.999]),
-    ridge=st.sampled_from(RIDGES[:-1]),
+    ridge=st.sampled_from(RIDGES),
 )
 def test_no_other_admissible_weights_do_better(seed, n_candidates, n_free, alike, ridge):
     table = make(seed, n_candidates=n_candidates, n_free=n_free, alike=alike)
@@ -106,7 +106,7 @@ def test_the_ridge_is_the_one_that_does_best_on_folds_left_out():
     assert len(fit_without_each(grams, 2, 0.1)) == 5
 
 
-def test_noise_gets_an_infinite_ridge_most_of_the_time():
+def test_noise_gets_the_strongest_ridge_or_no_weight_often():
     """A candidate that says nothing about the response is left out, or nearly."""
     totals = []
     for seed in range(40):
@@ -116,4 +116,4 @@ def test_noise_gets_an_infinite_ridge_most_of_the_time():
         grams = np.array([table[fold == f].T @ table[fold == f] for f in range(5)])
         totals.append(fit_weights(grams.sum(axis=0), 1, choose_ridge(grams, 1))[1:].sum())
     assert np.mean(totals) < 0.06
-    assert np.mean(np.array(totals) == 0) > 0.3
+    assert np.mean(np.array(totals) < 0.01) > 0.3

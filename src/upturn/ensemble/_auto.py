@@ -90,7 +90,7 @@ class UpliftAuto(Stack):
     estimators : mapping from name to uplift model, or list of (name, model), optional
         Candidates instead of those of upturn.
     estimator : classifier or regressor, optional
-        The model of outcomes inside the loss; by default gradient boosting.
+        The model of outcomes inside the loss; by default the mixture of gradient boosting and a line that is nearer to unseen outcomes.
     propensity : "auto", "shares", "logistic", "boosting", classifier, number(s) or column name(s)
         Probability of the arms, as in :class:`upturn.meta.RLearner`: inside the loss and in upturn's candidates.
     clip : float

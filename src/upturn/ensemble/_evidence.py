@@ -21,7 +21,7 @@ from upturn._experiment import Experiment
 from upturn._results import number_text
 from upturn.ensemble._losses import Problem
 
-LEVEL = 0.08  # of the test; with several arms, of all together
+LEVEL = 0.09  # of the test; with several arms, of all together
 _MOST_LEVELS = 20  # of a categorical column that are looked at, the most frequent ones
 _SEEN = 4.0  # standard errors of the best ranking there could be at which differences are found 9 times in 10
 _ROWS_A_FEATURE = 20  # below which features are not looked at together

@@ -8,7 +8,8 @@ loss     response r                             slope s             rows
 =======  =====================================  ==================  =========
 
 The loss of effects τ is the mean of (r − b − s τ)², with an intercept b for the R-loss. Nuisance models are cross-fitted
-once, on the folds of the candidates.
+once, on the folds of the candidates. What features explain of the outcome is noise to all that is asked of effects, so where no outcome
+model is given it is the better mixture of boosted trees and a line.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.linear_model import Ridge
 
 from upturn._arrays import Bools, Floats, Indices, Ints
 from upturn._experiment import Experiment
@@ -99,7 +101,7 @@ def make_problems(
 
 def _r_problems(estimator, data, chance, folds, fold, seed, n_jobs):  # type: ignore[no-untyped-def]
     pairs = [(0, k) for k in range(1, data.n_arms + 1)]
-    means = crossfit_responses(estimator, data, pairs, folds, seed, n_jobs)
+    means = _responses(estimator, data, pairs, folds, seed, n_jobs)
     problems = []
     for k in range(data.n_arms):
         rows = data.target.pair(k + 1)
@@ -111,6 +113,21 @@ def _r_problems(estimator, data, chance, folds, fold, seed, n_jobs):  # type: ig
 
 def _dr_problems(estimator, data, chance, folds, fold, seed, n_jobs):  # type: ignore[no-untyped-def]
     arms = [(code,) for code in range(data.n_arms + 1)]
-    psi = robust_effects(data.y, data.arm, crossfit_responses(estimator, data, arms, folds, seed, n_jobs), chance)
+    psi = robust_effects(data.y, data.arm, _responses(estimator, data, arms, folds, seed, n_jobs), chance)
     rows, ones = np.arange(len(data)), np.ones(len(data))
     return [Problem(rows, psi[:, k], ones, data.weights, fold, False) for k in range(data.n_arms)]
+
+
+def _responses(estimator, data, groups, folds, seed, n_jobs):  # type: ignore[no-untyped-def]
+    """Expected outcomes of unseen rows, a column per group of arms; by default a mixture of trees and a line, a share for every group."""
+    found = crossfit_responses(estimator, data, groups, folds, seed, n_jobs)
+    if estimator is not None:
+        return found
+    lines = crossfit_responses(Ridge(), data, groups, folds, seed, n_jobs)
+    for j, arms in enumerate(groups):
+        mine = np.isin(data.arm, arms)
+        apart, weight = (found - lines)[mine, j], data.weights[mine]
+        size = float(weight @ apart**2)
+        share = float(weight @ (apart * (data.y[mine] - lines[mine, j]))) / size if size > 0 else 1.0
+        found[:, j] = lines[:, j] + min(max(share, 0.0), 1.0) * (found - lines)[:, j]
+    return found

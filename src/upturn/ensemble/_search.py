@@ -16,7 +16,6 @@ from upturn.ensemble._combine import Combined, combine
 from upturn.ensemble._evidence import Evidence, weigh_evidence
 from upturn.ensemble._losses import Problem
 from upturn.ensemble._unseen import Job, Unseen
-from upturn.ensemble._weights import STRONGEST
 
 _LEAST = 4  # candidates that are left, at least
 
@@ -77,8 +76,6 @@ class Search:
         for k, problem in enumerate(problems):
             seen = weigh_evidence(problem, effects[:, :, k], self.features, self.n_folds, len(problems))
             one = combine(problem, effects[:, :, k], self.n_folds, "auto")
-            if seen.enough and np.isinf(one.ridge):  # effects differ: then the strongest ridge that leaves weights
-                one = combine(problem, effects[:, :, k], self.n_folds, STRONGEST)
             combined.append(one if seen.enough else replace(one, weights=np.zeros(len(alive))))
             evidence.append(seen)
         return Found(alive, last, combined, evidence, shown)
