@@ -39,7 +39,7 @@ def measured():
         parts.append(
             "What does choosing cost? Regrets are the AUUC on test rows that is lost to the candidate that turns out best there, in standard errors "
             "of its AUUC; the areas are per 1,000 people. Gains are over one effect for everybody, on the test rows, in standard errors: a number below "
-            "−2 would be a set on which UpliftAuto is worse than predicting no differences at all (`experiments/auto_regret.py`)."
+            "−2 would be a set on which UpliftAuto is worse than predicting no differences at all (`experiments/auto_regret.py`; the three looks were taken at 6.5% then)."
         )
         parts.append(regret.table(found))
     _, found = _experiment("auto_scale")

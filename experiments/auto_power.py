@@ -165,7 +165,9 @@ def main():
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=20)
-    parser.add_argument("--first", type=int, default=40, help="the first trial; those before were looked at while the rule was settled")
+    parser.add_argument(
+        "--first", type=int, default=40, help="the first trial; those before were looked at while the rule was settled"
+    )
     parser.add_argument("--effort", default="low")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long")
     parser.add_argument("--scales", action="store_true")

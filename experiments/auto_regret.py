@@ -56,7 +56,9 @@ def one(name, split):
     train, test = load(name).split(split)
     rows = np.sort(np.random.default_rng(split).permutation(len(train.y))[:ROWS])
     X = train.X.iloc[rows] if hasattr(train.X, "iloc") else train.X[rows]
-    model = Watched("low", metric=None, propensity="shares", random_state=split).fit(X, train.y[rows], train.treatment[rows])
+    model = Watched("low", metric=None, propensity="shares", random_state=split).fit(
+        X, train.y[rows], train.treatment[rows]
+    )
     search, found, names, data = model.watched
     effects = search._effects(found.step, found.alive, None)[:, :, 0]
     stack = combine(search.problems[0], effects, search.n_folds, "auto")
@@ -108,7 +110,9 @@ def table(results):
         if not rows:
             continue
         best = np.mean([row["best"] for row in rows])
-        error = np.mean([row["se"] for row in rows if row["se"] > 0])  # 0 where the best predicts one effect for everybody
+        error = np.mean(
+            [row["se"] for row in rows if row["se"] > 0]
+        )  # 0 where the best predicts one effect for everybody
         regret = {way: np.array([(row["best"] - row[way]) / error for row in rows]) for way in whole}
         for way, values in regret.items():
             whole[way].append(values.mean())

@@ -14,7 +14,7 @@ model is given it is the better mixture of boosted trees and a line.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -118,7 +118,14 @@ def _dr_problems(estimator, data, chance, folds, fold, seed, n_jobs):  # type: i
     return [Problem(rows, psi[:, k], ones, data.weights, fold, False) for k in range(data.n_arms)]
 
 
-def _responses(estimator, data, groups, folds, seed, n_jobs):  # type: ignore[no-untyped-def]
+def _responses(
+    estimator: Any,
+    data: Experiment,
+    groups: Sequence[tuple[int, ...]],
+    folds: list[tuple[Indices, Indices]],
+    seed: np.uint64,
+    n_jobs: int | None,
+) -> Floats:
     """Expected outcomes of unseen rows, a column per group of arms; by default a mixture of trees and a line, a share for every group."""
     found = crossfit_responses(estimator, data, groups, folds, seed, n_jobs)
     if estimator is not None:
