@@ -1,6 +1,6 @@
 """Edited model files, checksums put right: what loading them and asking the models that load comes to.
 
-    python experiments/attack/files.py --cases 20000
+    python experiments/attack/files.py --cases 20000 [--minutes M]
 
 Every estimator in every variant whose state differs is fitted and saved; then arrays, values, parameters and estimators of other
 libraries in the file are edited, parts exchanged between models, and each file is loaded and asked in a worker with a limit of
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +26,13 @@ from hostile.workers import MEMORY, SECONDS, judge_all  # noqa: E402
 
 VERDICTS = ("clear", "right", "raw", "silent", "crash", "hang")
 NOT_GOOD = VERDICTS[2:]
+
+
+def state_of(folder):
+    """The commit of the sources, and whether they were edited since."""
+    return subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=folder, capture_output=True, text=True, check=False
+    ).stdout.strip()
 
 
 def table(title, counts):
@@ -46,7 +54,7 @@ def count(found, groups_of):
 def report(result):
     """The table of a result."""
     parts = [
-        "# Edited model files\n\nMade by `python experiments/attack/files.py`. *Clear* is refused in our words, *right* is loaded and answers in finite "
+        f"# Edited model files\n\nMade by `python experiments/attack/files.py` of the sources {result['state']}. *Clear* is refused in our words, *right* is loaded and answers in finite "
         "numbers of the right shape, *raw* is any other exception or memory out of proportion, *silent* a wrong answer without a "
         f"word. A case may take {result['seconds_a_case']:g} seconds and {result['memory_a_worker'] // 2**20:,} MiB beyond what a worker has at its start.",
         table("", {"all": result["all"]}),
@@ -65,6 +73,7 @@ def main():
     parser.add_argument("--cases", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--minutes", type=float, help="stop after so long; the table says how many were tried")
     options = parser.parse_args()
     began = time.time()
     with tempfile.TemporaryDirectory() as folder:
@@ -79,9 +88,18 @@ def main():
                     flush=True,
                 )
 
-        found = judge_all(sound, range(options.cases), folder, seed=options.seed, n_workers=options.workers, said=said)
+        found = judge_all(
+            sound,
+            range(options.cases),
+            folder,
+            seed=options.seed,
+            n_workers=options.workers,
+            said=said,
+            minutes=options.minutes,
+        )
     result = {
-        "cases": options.cases,
+        "state": state_of(HERE),
+        "cases": len(found),
         "seed": options.seed,
         "seconds_a_case": SECONDS,
         "memory_a_worker": MEMORY,

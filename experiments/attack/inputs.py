@@ -149,6 +149,13 @@ def group_of(name: str) -> str:
     return "methods of fitted models" if "." in called else "check, pack, load, save"
 
 
+def state_of(folder: Path) -> str:
+    """The commit of the sources, and whether they were edited since."""
+    return subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=folder, capture_output=True, text=True, check=False
+    ).stdout.strip()
+
+
 def table(found) -> str:
     """Counts, as Markdown."""
     counts = collections.defaultdict(collections.Counter)
@@ -171,10 +178,11 @@ def main() -> None:
     options.add_argument("--verdicts", type=Path, help="a file for every verdict, a line of JSON each")
     options.add_argument("--minutes", type=float, default=float("inf"))
     options.add_argument("--output", default=str(HERE / "inputs.md"))
+    options.add_argument("--state", help="of the sources that the verdicts are of, where it is not this one")
     given = options.parse_args()
     cases, found, known = run(given.one_in, given.workers, given.minutes, given.verdicts)
     text = (
-        "# The attack on inputs\n\nMade by `python experiments/attack/inputs.py`; `tests/attack/bad_inputs.py` says what the columns mean.\n\n"
+        f"# The attack on inputs\n\nMade by `python experiments/attack/inputs.py` of the sources {given.state or state_of(HERE)}; `tests/attack/bad_inputs.py` says what the columns mean.\n\n"
         + f"{len(found):,} of {cases:,} cases were tried{' in the time there was' if len(found) < cases else ''}.\n\n"
         + table(found)
         + "\n"

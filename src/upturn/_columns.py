@@ -212,9 +212,12 @@ def read_path(path: Any, name: str) -> Path:
 def followed(path: Path) -> Path:
     """The file that a path leads to, through links."""
     try:
-        return path.resolve()
-    except RuntimeError as error:  # what Python before 3.13 says of links in a circle
-        raise OSError(f"{path} is a link that leads back to itself: remove it, or name another file") from error
+        found, reason = path.resolve(), None
+    except RuntimeError as error:  # what Python before 3.13 says of links in a circle; later ones give such a link
+        found, reason = path, error
+    if reason is not None or found.is_symlink():
+        raise OSError(f"{path} is a link that leads back to itself: remove it, or name another file") from reason
+    return found
 
 
 def is_missing(value: Any) -> bool:

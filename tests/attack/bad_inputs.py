@@ -796,6 +796,8 @@ def _parameters_of(name: str, make: Callable[[], Any]) -> Call:
     hints = _hints(type(model))
     for parameter in type(model)._get_param_names():
         rule, special = type(model)._parameters[parameter], _SPECIAL.get(parameter)
+        if parameter == "metric":  # a model may go without
+            special = None
         allowed = special or _allowed(parameter, hints.get(parameter, Any))
 
         def judge(value: Any, allowed: Any = allowed, rule: Any = rule) -> bool | None:

@@ -8,6 +8,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -20,6 +21,7 @@ from hostile.workers import judge_all
 from saved import zipped
 from upturn import ModelFileError
 from upturn.meta import ClassTransformation, DRLearner, SLearner, TLearner, TreatedOnly, XLearner
+from upturn.trees import UpliftTree
 
 CASES = 2000
 
@@ -97,6 +99,18 @@ def test_trees_that_share_branches(sound, tmp_path):
     left, right = array_at(file, "left"), array_at(file, "right")
     members = {**file.members, right: file.members[left]}
     refused(File(file.manifest, members), tmp_path, "two branches of the trees lead to one node")
+
+
+@pytest.mark.parametrize("length", [3 * 10**8, 10**17])
+@pytest.mark.parametrize("name", ["UpliftBoosting", "FilterSelector", "UpliftTree"])
+def test_arrays_of_nothing_that_are_long(sound, tmp_path, name, length):
+    """(n, 0) takes no bytes, and something with n of them may be made for it."""
+    file = sound[name]
+    for member in [one for one in file.members if one.endswith(".npy")]:
+        kind = load_npy(file.members[member]).dtype
+        for shape in ((length, 0), (0, length)):
+            members = {**file.members, member: npy(np.zeros(shape, kind))}
+            refused(File(file.manifest, members), tmp_path, "claims shape")
 
 
 def test_counts_that_wrap_around(sound, tmp_path):
@@ -192,7 +206,27 @@ def test_an_array_of_nothing_that_claims_everything(foreign):
     def change(schema, members):
         members[attribute(schema, "coef_")["file"]] = npy(np.zeros((0, 2**40)))
 
-    foreign(change, "does not hold a sound model")
+    foreign(change, "claims shape")
+
+
+@pytest.mark.parametrize(
+    ("base", "name"),
+    [
+        (DummyRegressor(), "n_outputs_"),
+        (DummyClassifier(), "n_outputs_"),
+        (DummyClassifier(), "n_classes_"),
+        (DummyClassifier(strategy="uniform"), "n_classes_"),
+    ],
+)
+def test_columns_that_a_dummy_would_make(foreign, base, name):
+    """A number in a small file may not be a number of columns."""
+
+    def change(schema, members):
+        attribute(schema, name).update(
+            __class__="str", __module__="builtins", __loader__="JsonNode", content=str(10**9)
+        )
+
+    foreign(change, f"is not sound .*{name}", TreatedOnly(base))
 
 
 def test_one_array_for_many_values(foreign):
@@ -279,6 +313,22 @@ def test_a_pipeline_does_not_read_pickles_where_the_file_says(tmp_path):
     assert again.estimator.memory is None
     assert again._members[0].model.memory is None
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_nobody_writes_into_the_table(tmp_path):
+    """Scalers that spare a copy would scale rows of whoever asks, once for every model inside."""
+    X, y, t = experiment()
+    kept, make = X.copy(), lambda copy: TLearner(make_pipeline(StandardScaler(copy=copy), Ridge(copy_X=copy)))
+    expected = make(True).fit(X, y, t).predict(X)
+    model = make(False).fit(X, y, t)
+    model.save(tmp_path / "model")
+    for one in (model, up.load(tmp_path / "model")):
+        np.testing.assert_array_equal(one.predict(X), expected)
+    np.testing.assert_array_equal(X, kept)
+    pipeline = make_pipeline(StandardScaler(copy=False), UpliftTree(random_state=0)).fit(X.copy(), up.pack(y, t))
+    up.save(pipeline, tmp_path / "pipeline")
+    up.load(tmp_path / "pipeline").predict(X)
+    np.testing.assert_array_equal(X, kept)
 
 
 # --------------------------------------------------------------------------------------------- answers that are not finite

@@ -4,7 +4,9 @@ import hashlib
 import importlib
 import io
 import json
+import re
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from sklearn.linear_model import Ridge
 import upturn
 from saved import zipped
 from upturn.meta import TreatedOnly
-from upturn.persist._foreign import HARMLESS
+from upturn.persist._foreign import HARMLESS, IN_STEPS
 
 skops = pytest.importorskip("skops")
 
@@ -145,3 +147,13 @@ def test_every_model_on_the_list_needs_no_trust(name, tmp_path):
     model = TreatedOnly(base).fit(X, X[:, 0] + rng.normal(size=90) > 0, treatment)
     model.save(tmp_path / "model.upturn")
     np.testing.assert_array_equal(upturn.load(tmp_path / "model.upturn").predict(X), model.predict(X))
+
+
+def test_the_list_that_people_read_is_the_list():
+    text = (Path(__file__).parents[2] / "SECURITY.md").read_text()
+    section = text.partition("## Estimators of other libraries")[2].partition("They are looked at")[0]
+    named = {name.rpartition(".")[2] for name in re.findall(r"`([\w.]+)`", section)} - {"HARMLESS", "linear_model"}
+    assert named == {name.rpartition(".")[2] for name in HARMLESS}
+    steps = text.partition("Besides the types above")[2].partition("their state is checked")[0]
+    kinds = {name.rpartition(".")[2] for name in IN_STEPS} - {"_RemainderColsList"}
+    assert kinds <= set(re.findall(r"`(\w+)`", steps))

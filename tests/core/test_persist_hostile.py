@@ -246,6 +246,30 @@ def test_paths_that_cannot_be_read(tmp_path):
         up.load(0)  # a file descriptor is no path: reading standard input would hang
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with a name")
+def test_pipes_and_devices_are_no_files(tmp_path):
+    """To open a pipe would wait for ever, and to save would put a file in its place."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/null"):
+        with pytest.raises(ModelFileError, match="is a device or a pipe"):
+            up.load(path)
+    with pytest.raises(OSError, match="is a device or a pipe"):
+        native().save(tmp_path / "pipe")
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_links_that_lead_nowhere(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(OSError, match="leads back to itself"):
+        native().save(tmp_path / "loop")
+    with pytest.raises(OSError, match="symbolic links"):
+        up.load(tmp_path / "loop")
+    (tmp_path / "dangling").symlink_to("new")
+    native().save(tmp_path / "dangling")
+    assert sorted(os.listdir(tmp_path)) == ["dangling", "loop", "new"]
+    assert fingerprint(up.load(tmp_path / "new")) == fingerprint(native())
+
+
 def test_an_unknown_class(attack):
     for name in ("Evil", "os.system", "BaseEstimator", "", None, 3):
         with pytest.raises(

@@ -209,6 +209,8 @@ def _reshaped(rng, kind, array, sizes):
         (0, 3),
         (3, 0),
         (0, 2**40),
+        (2**40, 0),
+        (3 * 10**8, 0),
         (),
         array.shape[::-1],
     ]

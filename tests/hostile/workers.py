@@ -49,14 +49,17 @@ class Worker:
         self.process.stdout.close()
 
 
-def judge_all(files, numbers, folder, *, seed=0, n_workers=2, seconds=SECONDS, traps=None, said=lambda done: None):
-    """Judge the cases of these numbers: {number: (verdict, detail, model, edits)}.
+def judge_all(
+    files, numbers, folder, *, seed=0, n_workers=2, seconds=SECONDS, traps=None, said=lambda done: None, minutes=None
+):
+    """Judge the cases of these numbers, or as many as there are ``minutes`` for: {number: (verdict, detail, model, edits)}.
 
     ``traps`` are for those who judge the judges: {number: code that runs in place of upturn.load}.
     """
     corpus = Path(folder) / "corpus.pickle"
     corpus.write_bytes(pickle.dumps(files))
     waiting, found, workers, selector = list(numbers)[::-1], {}, {}, selectors.DefaultSelector()
+    began = time.monotonic()
 
     def start():
         worker = Worker(corpus, seed, folder, traps or {})
@@ -89,6 +92,8 @@ def judge_all(files, numbers, folder, *, seed=0, n_workers=2, seconds=SECONDS, t
                 found[worker.number] = tuple(json.loads(line))
                 said(found)
             worker.ready = True
+            if minutes is not None and time.monotonic() - began > 60 * minutes:
+                waiting.clear()
             if waiting:
                 worker.send(waiting.pop())
             else:

@@ -254,6 +254,12 @@ def _fit_foreign(
     one gets levels as 0-1 columns, means in place of missing numbers, and a 0-1 column that says where those are.
     """
     model = clone(estimator)
+    for (
+        name,
+        value,
+    ) in model.get_params().items():  # one that spares a copy would write into rows that others learn from
+        if name.split("__")[-1] in ("copy", "copy_X") and value is False:
+            model.set_params(**{name: True})
     takes_missing = bool(get_tags(model).input_tags.allow_nan)
     # An encoder also where nothing is missing now: something may be at predict.
     encoder = None if takes_missing else LinearEncoder.fit(X, schema, weight, standardize=False)

@@ -106,12 +106,14 @@ def types_in(content: bytes) -> set[str]:
 def rebuild(content: bytes, n_jobs: int | None = None) -> Any:
     """The estimator in a file of skops whose types have been looked at.
 
-    Threads, progress bars and the folder in which a pipeline keeps pickles are the reader's, not the file's.
+    Threads, progress bars, the folder in which a pipeline keeps pickles and the table are the reader's, not the file's.
     """
     skops = import_skops("an estimator of another library")
 
     def own(name: str, value: Any) -> dict[str, Any]:
         last = name.split("__")[-1]
+        if last in ("copy", "copy_X"):  # otherwise it would write into the reader's table
+            return {name: True} if isinstance(value, bool | np.bool_) else {}
         if last == "verbose":
             return {name: type(value)()} if value else {}
         return {name: n_jobs if last == "n_jobs" else None} if last in ("n_jobs", "memory") else {}
@@ -189,6 +191,7 @@ def _check_arrays(schema: Any, archive: zipfile.ZipFile) -> None:
     """Every array is as large as it says, and read once."""
     used: dict[str, Any] = {}
     looked: set[str] = set()
+    size = sum(info.file_size for info in archive.infolist())
 
     def look(node: Any) -> None:
         if isinstance(node, dict) and "file" in node:
@@ -198,14 +201,14 @@ def _check_arrays(schema: Any, archive: zipfile.ZipFile) -> None:
             used[name] = owner
             if name not in looked and node.get("__loader__") == "NdArrayNode":  # whatever named it before
                 looked.add(name)
-                _check_array(name, archive.read(name))
+                _check_array(name, archive.read(name), size)
         for part in _parts(node):
             look(part)
 
     look(schema)
 
 
-def _check_array(name: str, content: bytes) -> None:
+def _check_array(name: str, content: bytes, size_of_all: int) -> None:
     file = io.BytesIO(content)
     version = np.lib.format.read_magic(file)
     if version not in ((1, 0), (2, 0)):
@@ -215,5 +218,10 @@ def _check_array(name: str, content: bytes) -> None:
     claimed = dtype.itemsize
     for size in shape:
         claimed *= size
-    if dtype.hasobject or dtype.itemsize == 0 or claimed != len(content) - file.tell():
+    if (
+        dtype.hasobject
+        or dtype.itemsize == 0
+        or claimed != len(content) - file.tell()
+        or max(shape, default=0) > size_of_all
+    ):
         raise ModelFileError(f"{name[:80]!r} claims shape {shape} and has {len(content) - file.tell():,} bytes")

@@ -66,6 +66,10 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = (), n_jobs: i
     """
     check("n_jobs", n_jobs, JOBS)
     name, types = str(read_path(path, "path")), _read_trusted(trusted)
+    if (
+        os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)
+    ):  # to open a pipe would wait for ever
+        raise ModelFileError(f"{name} is a device or a pipe: expected the file of a model")
     with open(name, "rb") as file:  # a file that is not there, or may not be read, is the system's own error
         try:
             with zipfile.ZipFile(file) as archive:
@@ -104,6 +108,7 @@ class Reader:
 
     def __init__(self, members: dict[str, bytes], trusted: tuple[str, ...], n_jobs: int | None = None) -> None:
         self._members, self._trusted, self._n_jobs = members, trusted, n_jobs
+        self._size = sum(map(len, members.values()))
 
     def model(self) -> Any:
         manifest = json.loads(self._members.pop("manifest.json"), parse_constant=_no_constant)
@@ -220,6 +225,8 @@ class Reader:
         dtype, shape = np.dtype(head[1].decode()), tuple(int(size) for size in head[2].split(b",") if size.strip())
         if math.prod(shape) * dtype.itemsize != len(content) - head.end():
             raise ModelFileError(f"{name} claims shape {shape} and has {len(content) - head.end():,} bytes")
+        if max(shape, default=0) > self._size:  # of nothing, but something of that length may be made for it
+            raise ModelFileError(f"{name} claims shape {shape} in a file of {self._size:,} bytes")
         if dtype.kind == "b" and content[head.end() :].translate(None, b"\0\1"):
             raise ModelFileError(f"{name} holds truth values that are neither 0 nor 1")
         array = np.frombuffer(content, dtype=dtype, offset=head.end()) if math.prod(shape) else np.empty(0, dtype)

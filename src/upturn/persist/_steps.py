@@ -136,6 +136,8 @@ def _check_part(part: Any, name: str) -> None:
             raise _bad(name, "feature_names_in_")
     checks: dict[str, Callable[[Any, int], None]] = {
         "ColumnTransformer": _check_columns,
+        "DummyClassifier": _check_dummy,
+        "DummyRegressor": _check_dummy,
         "SimpleImputer": _check_imputer,
         "OneHotEncoder": _check_one_hot,
         "OrdinalEncoder": _check_levels,
@@ -193,6 +195,19 @@ def _check_chosen(columns: Any, width: int) -> None:
         good = good or (kinds == {bool} and len(several) == width)
     if not good:
         raise _bad("ColumnTransformer", "the choice of its columns")
+
+
+def _check_dummy(model: Any, width: int) -> None:
+    """Numbers of outputs and of classes, for which it makes columns, are those of what it holds."""
+    name = type(model).__name__
+    if model.n_outputs_ != 1:
+        raise _bad(name, "n_outputs_")
+    if name == "DummyRegressor":
+        _numbers(model, "constant_", (1, 1))
+        return
+    if not isinstance(model.classes_, np.ndarray) or model.classes_.shape != (model.n_classes_,):
+        raise _bad(name, "n_classes_")
+    _numbers(model, "class_prior_", (model.n_classes_,))
 
 
 def _check_imputer(step: Any, width: int) -> None:

@@ -77,6 +77,10 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         raise FileNotFoundError(f"cannot save to {path}: there is no folder {path.parent}; make it first")
     if path.is_dir():
         raise IsADirectoryError(f"cannot save to {path}, which is a directory: give the name of a file in it")
+    if path.exists() and not path.is_file():
+        raise OSError(
+            f"cannot save to {path}, which is a device or a pipe: a file would take its place; give another name"
+        )
     _sweep(path)
     # Made with the permissions of any new file, to which the system applies the umask, or with those of the file it replaces.
     mode = path.stat().st_mode & 0o777 if path.exists() else None
