@@ -209,6 +209,7 @@ def test_an_array_of_nothing_that_claims_everything(foreign):
     foreign(change, "claims shape")
 
 
+@pytest.mark.filterwarnings("ignore:TreatedOnly predicts the same for everybody")
 @pytest.mark.parametrize(
     ("base", "name"),
     [
