@@ -6,11 +6,15 @@ import resource
 import shutil
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from golden_lines import SOURCE, prepare, run
+
+from upturn.trees import UpliftTree
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE)}
 
@@ -30,6 +34,37 @@ def test_a_million_rows(tmp_path):
     assert scores["person"].equals(table["person"])
     assert scores.filter(table["x0"] > 0.1)["uplift"].mean() == pytest.approx(0.1, abs=0.01)
     assert "score" not in (tmp_path / "upturn.toml").read_text()
+
+
+def own_memory(line, folder):
+    """The most memory that a command held and that is not a file's, in megabytes: pages of a mapped file come and go."""
+    running = subprocess.Popen([sys.executable, "-m", "upturn", *line.split()], cwd=folder, env=ENVIRONMENT)
+    most = 0
+    while running.poll() is None:
+        try:
+            status = Path(f"/proc/{running.pid}/status").read_text()
+            most = max(most, int(status.split("RssAnon:")[1].split()[0]))
+        except (OSError, IndexError):
+            continue
+        time.sleep(0.002)
+    assert running.returncode == 0
+    return most / 1024
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+def test_scoring_does_not_hold_the_table(tmp_path):
+    """Three million rows of twelve columns are 288 MB; on their way at once are some twenty groups of rows, of 5 MB each."""
+    rng = np.random.default_rng(0)
+    million = pl.DataFrame({f"x{j}": rng.normal(size=1_000_000) for j in range(12)})
+    few = million.head(50_000)
+    few.write_parquet(tmp_path / "few.parquet")
+    pl.concat([million] * 3).write_parquet(tmp_path / "many.parquet", row_group_size=50_000)
+    arm = rng.integers(0, 2, len(few))
+    y = rng.random(len(few)) < 0.2 + 0.1 * arm * (few["x0"].to_numpy() > 0)
+    UpliftTree(max_depth=3).fit(few, y, arm).save(tmp_path / "m.upturn")
+    least, most = (own_memory(f"score m.upturn {name}.parquet -o s.parquet -q", tmp_path) for name in ("few", "many"))
+    assert pl.scan_parquet(tmp_path / "s.parquet").select(pl.len()).collect().item() == 3 * len(million)
+    assert most - least < 200
 
 
 def test_report_of_hillstrom(tmp_path):

@@ -98,13 +98,16 @@ class Voice:
         from upturn.kernels import _stamp
 
         def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
+            if "sklearn.utils.parallel" in str(
+                message
+            ):  # for programmers; filters are of no use where threads set their own
+                return
             self.note(f"{'note' if issubclass(category, UserWarning) else 'warning'}: {message}")
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for kind in (UserWarning, RuntimeWarning):
                 warnings.simplefilter("always", kind)
-            warnings.filterwarnings("ignore", message=".*sklearn.utils.parallel.delayed")  # for programmers
             warnings.showwarning = show  # type: ignore[assignment]
             before, _stamp.listener = _stamp.listener, self.note
             try:

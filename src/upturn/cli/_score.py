@@ -28,8 +28,11 @@ def score(
 
     Written are the identifiers (or the number of the row) and the predicted uplift, a column for each arm. Identifiers of a CSV are written as they stand there.
     """
+    import os
+
     import polars as pl
 
+    from upturn._parallel import count_threads
     from upturn.cli._load import settle
     from upturn.cli._predict import ask_about, count_rows, load_model
     from upturn.cli._write import check_table_name, write_table
@@ -39,6 +42,8 @@ def score(
     fitted = load_model(model, trust, 1)
     if recommend:
         fitted._refuse_without_zero()
+    # Groups of rows that polars reads ahead; by default it holds all of a file that has few and large ones.
+    os.environ.setdefault("POLARS_ROW_GROUP_PREFETCH_SIZE", str(max(2, count_threads(session.jobs))))
     asked = ask_about(fitted, settle(voice, session.roles, session.file, experiment=False))
     types, rows = dict(asked.score_types), 0
     if recommend:
