@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from experiments._kept import Row
 
 FAR = 3.0  # standard errors from which on two numbers disagree
+FEWEST = 8  # repeats below which a standard error says too little to judge by
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,9 @@ class Beside:
 
     @property
     def z(self) -> float:
-        """Distance in standard errors; nan if we have a single repeat, which has no error."""
+        """Distance in standard errors; nan if there are too few repeats for one."""
+        if self.n < FEWEST:
+            return math.nan
         theirs = self.n / self.their_n if self.their_n else 0.0
         error = math.sqrt(self.error**2 * (1.0 + theirs) + self.rounded**2 / 3.0)
         return (self.ours - self.paper) / error if error > 0 else math.nan

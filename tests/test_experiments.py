@@ -129,7 +129,9 @@ def test_agreement_counts_both_errors_and_the_rounding():
     assert one.z == pytest.approx(0.010 / np.sqrt(0.003**2 * 1.25 + 0.0005**2 / 3))
     assert one.verdict == "agrees"
     assert _compare.Beside(0.040, 0.060, 0.003, 32, 128, 0.0005).verdict == "does not agree"
+    assert _compare.Beside(0.040, 0.060, 0.003, 7, 128, 0.0005).verdict == "too few runs"
     assert _compare.Beside(0.040, 0.060, np.nan, 1).verdict == "too few runs"
+    assert _compare.count([one, _compare.Beside(0.040, 0.060, 0.003, 7)]) == "1 of 1"
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,8 @@ def _table(found):
 
 def report(found):
     rows = _rows(found)
-    yield f"{max(row.case['rows'] for row in rows.values()):,} customers a network:"
+    inner = " or ".join(sorted({str(row.case["inner"]) for row in rows.values()}))
+    yield f"{max(row.case['rows'] for row in rows.values()):,} customers a network, {inner} inner folds:"
     yield _table(found)
     told = []
     for key, words in (

@@ -16,7 +16,7 @@ EXPERIMENT = Experiment(
     shows=("Figure 1", "Figure 2"),
     title="Uplift curves as the ensemble grows",
     data="veteran with stumps; colon death (levamisole) with trees of height 3.",
-    protocol="256 random splits of 80/20 by arm; curves are averaged over splits at 41 shares, for ensembles of 1, 11, 31 and 101 rounds and the base model.",
+    protocol="256 random splits of 80/20 by arm in the paper; curves are averaged over splits at 41 shares, for ensembles of 1, 11, 31 and 101 rounds and the base model.",
     summed=("base", *(f"{algorithm} {size}" for algorithm in ALGORITHMS for size in SIZES)),
 )
 PICTURES = ("boosting-curves",)
@@ -44,6 +44,7 @@ def run(case, seed):
 
 def report(found):
     veteran = found.one(set="veteran")
+    yield "Splits here: " + ", ".join(f"{row.case['set']} {len(row.seeds)}" for row in found.rows) + "."
     if veteran:
         base, grown = veteran.mean("base")[0], veteran.mean("adaboost 101")[0]
         balanced, errors = veteran.mean("balanced 101")[0], veteran.mean("adaboost 101")[1]

@@ -15,7 +15,7 @@ EXPERIMENT = Experiment(
     shows=("Figure 3", "Figure 4"),
     title="AUUC against ensemble size",
     data='The sets of Table 2; colon in both readings, levamisole alone and ("both") either treatment.',
-    protocol="256 random splits of 80/20 by arm. Three algorithms, 101 rounds, E-divergence stumps and trees of height 3; bagging of 0-1 decisions; the base model's scores and its 0-1 decisions. "
+    protocol="256 random splits of 80/20 by arm in the paper. Three algorithms, 101 rounds, E-divergence stumps and trees of height 3; bagging of 0-1 decisions; the base model's scores and its 0-1 decisions. "
     "A round that ends in a restart repeats the value before it. The covariates of the paper cannot be matched exactly.",
     summed=(*ALGORITHMS, "bagging"),
 )

@@ -173,19 +173,37 @@ def quotes(found):
 
 
 def explanations():
-    """A sentence for every set: which readings would bring it to the printed area."""
+    """A sentence for every set: which readings bring it to the printed area, by more than chance on the same splits."""
     found = _kept.read(Part("zaniewicz.readings", EXPERIMENT, sys.modules[__name__]))
-    said = {}
-    cells = {reading: dict(_pairs(found, reading)) for reading in _run(found)}
-    for name in PAPER_ROWS:
-        agree = [reading for reading, pairs in cells.items() if name in pairs and pairs[name].verdict == "agrees"]
-        tried = sum(name in pairs for pairs in cells.values())
-        if not tried:
-            said[name] = ""
-        elif next(iter(READINGS)) in agree:
-            said[name] = "the uplift machine with p = 2 agrees, so it is not the data"
-        elif agree:
-            said[name] = "would, if " + " or ".join(f"*{reading}*" for reading in agree)
-        else:
-            said[name] = f"none of {tried} readings does"
+    first, *others = READINGS
+    cells = {reading: dict(_pairs(found, reading)) for reading in READINGS}
+    said = dict.fromkeys(PAPER_ROWS, "")
+    for name, one in cells[first].items():
+        if one.verdict == "agrees":
+            said[name] = "the uplift machine with p = 2 agrees, so it is hardly the data"
+        elif one.verdict == "does not agree":
+            near = [
+                reading
+                for reading in others
+                if name in cells[reading] and cells[reading][name].verdict == "agrees" and _moved(found, name, first, reading)
+            ]  # fmt: skip
+            said[name] = (
+                "would, if " + " or ".join(f"*{reading}*" for reading in near) if near else "no reading tried does"
+            )
     return said
+
+
+def _moved(found, name, first, reading):
+    """Whether a reading changes the area by more than two standard errors of its differences on the same splits."""
+    by_seed = [
+        dict(zip(row.seeds, row.values, strict=True))
+        for row in (found.one(set=name, reading=r) for r in (first, reading))
+    ]
+    apart = [
+        by_seed[1][k] - by_seed[0][k]
+        for k in by_seed[0].keys() & by_seed[1].keys()
+        if None not in (by_seed[0][k], by_seed[1][k])
+    ]
+    if len(apart) < 2 or not np.any(apart):
+        return False
+    return abs(np.mean(apart)) > 2 * np.std(apart, ddof=1) / np.sqrt(len(apart))
