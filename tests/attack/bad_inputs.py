@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 from sklearn.exceptions import NotFittedError
@@ -471,8 +472,8 @@ def _policies(ranked: Mapping[str, Any], quick: Mapping[str, Any]) -> Iterator[C
         "policy.target of scores alone",
         policy.target,
         {"score": SCORE},
-        only={"score": allowing(bad_values.NUMBERS, "a row", "a frame of two columns")},
-    )  # of any number of arms
+        only={"score": allowing(bad_values.NUMBERS, "a row", "a frame of one column", "a frame of two columns")},
+    )  # of any number of arms, which columns of a frame name
     labels = list(parameters(lambda value: isinstance(value, list | tuple | np.ndarray | range) or value is None))
     yield _call("policy.target of arms", policy.target, {"score": SCORE, "arms": ["mail"]}, only={"arms": labels})
     made = policy.target(SCORE, budget=5.0, cost=GOOD["cost"], value=2.0)
@@ -1047,6 +1048,8 @@ def numbers_in(result: Any) -> list[Any]:
         if result.dtype.names:
             return [part for name in result.dtype.names for part in numbers_in(result[name])]
         return [result.astype(np.float64)] if result.dtype.kind in "biuf" else _of_objects(result)
+    if isinstance(result, pd.Index):  # what people are called, and no number
+        return []
     if hasattr(result, "to_numpy"):  # a frame or a column of any library
         return numbers_in(np.asarray(result.to_numpy()))
     if isinstance(result, pa.Table):

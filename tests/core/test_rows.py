@@ -223,6 +223,15 @@ def test_a_plan_takes_names_and_index_from_the_frame_of_scores():
     ):
         assert set(target(plain, fraction=0.2).recommended.tolist()) == {0, 1}
     assert target(pl.from_pandas(frame), fraction=0.2).to_frame()["id"].to_list() == plan.order.tolist()
+    again = target(frame.set_axis(["same"] * 50), fraction=0.2)
+    assert again.to_frame()["id"].tolist() == plan.order.tolist()  # what names several people names nobody
+    of_outcomes = target(
+        frame["mail"].to_numpy(),
+        fraction=0.2,
+        y=pd.Series(np.arange(50) % 2, index=index),
+        treatment=np.arange(50) // 2 % 2,
+    )
+    assert set(of_outcomes.to_frame()["id"]) <= set(index)
 
 
 def test_other_labels_are_paired_by_place():

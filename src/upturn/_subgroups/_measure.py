@@ -301,7 +301,7 @@ def _say(interaction: list[Interaction], n: int, level: float, interval: float, 
                 f"freedom, p {probability(test.p_value, '= ')}."
             )
     if n > 1:
-        ends = "the intervals of all at once" if scale == "nnt" else "low_all to high_all"
+        ends = "the intervals of the last column" if scale == "nnt" else "low_all to high_all"
         lines.append(
             f"{n} comparisons: p_holm is adjusted for all of them; {ends} hold at once with {level_text(interval)} (each {level:.2%})."
         )

@@ -92,11 +92,11 @@ class Asked:
 
 def _option_text(option: str, value: Any) -> str:
     """An option in the head of a column: the top of a ranking in words, others by name."""
-    if option != "k":
-        return f" {option}={value}"
-    if isinstance(value, int | np.integer):
+    if option == "k" and isinstance(value, int | np.integer):
         return f" top {value:,} {'person' if value == 1 else 'people'}"
-    return " everybody" if value == 1 else f" top {number_text(100 * value)}%"
+    if option == "k" and isinstance(value, float | np.floating):
+        return " everybody" if value == 1 else f" top {number_text(100 * float(value))}%"
+    return f" {option}={value}"
 
 
 class Evaluation(Mapping[str, dict[str, Any]]):

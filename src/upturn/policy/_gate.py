@@ -87,6 +87,7 @@ def read_plan(
 ) -> tuple[People, Target | None]:
     """People to plan for, and an experiment on the same people; None where there is none."""
     experiment = _read_experiment(y, treatment, sample_weight, control)
+    _check_names(arms)
     if experiment is None:
         control, arms = _named_arms(score, control, arms)
         uplift = _read_uplift(score, arms, control)
@@ -96,6 +97,7 @@ def read_plan(
         _check_arms(arms, experiment.arms)
         _check_experiment(experiment, uplift)
     n, index = len(uplift), index_of(score, y, treatment)
+    index = index if index is not None and index.is_unique else None  # what names several people names nobody
     return People(uplift, labels, _read_costs(cost, n, labels), _read_value(value, n), index), experiment
 
 
@@ -267,13 +269,10 @@ def _read_costs(cost: Any, n: int, labels: Sequence[Label]) -> Floats | None:
 
 
 def _keyed(cost: Any, labels: Sequence[Label]) -> Any:
-    """A column of pandas whose index is of arms, as a mapping."""
-    index = None if np.ndim(cost) != 1 else index_of(cost)
-    return (
-        dict(cost.items())
-        if index is not None and any(label in index for label in labels[1:]) and len(cost) <= len(labels)
-        else cost
-    )
+    """A column of pandas whose index is the names of arms, as a mapping; numbers in an index may be those of rows."""
+    index = index_of(cost)
+    short = index is not None and np.ndim(cost) == 1 and len(cost) <= len(labels)
+    return dict(cost.items()) if short and any(isinstance(arm, str) and arm in index for arm in labels[1:]) else cost
 
 
 def _costs_by_label(cost: Mapping[Any, Any], labels: Sequence[Label]) -> list[Any]:
