@@ -81,14 +81,14 @@ def choose(key, arm, source, target, count, wanted, role, first=0, ids=NO_IDS):
 
 def make_window(count, wanted):
     """A window that holds the cut of each arm, but for one case in 10^15; an arm of which all or nothing is drawn needs none."""
-    n = np.maximum(count, 1)
-    share = np.clip(wanted / n, 0.0, 1.0)
-    half = _WIDE * (np.sqrt(share * (1.0 - share) / n) + _WIDE / n)
-    ends = [np.clip(share - half, 0.0, 1.0) * 2.0**64, np.clip(share + half, 0.0, 1.0) * 2.0**64]
-    looked = (wanted > 0) & (wanted < count)
-    low, high = (np.where(end < 2.0**64, end, 0.0).astype(np.uint64) for end in ends)
-    high = np.where(ends[1] < 2.0**64, high, _LAST)
-    return Window(np.where(looked, low, _LAST), np.where(looked, high, np.uint64(0)))
+    low, high = np.full(len(wanted), _LAST), np.full(len(wanted), _LAST)
+    for a, (n, k) in enumerate(zip(count.tolist(), wanted.tolist(), strict=True)):
+        if 0 < k < n:
+            share = k / n
+            half = _WIDE * (math.sqrt(share * (1.0 - share) / n) + _WIDE / n)
+            low[a] = int(max(share - half, 0.0) * 2.0**64)
+            high[a] = min(int((share + half) * 2.0**64), 2**64 - 1)
+    return Window(low, high)
 
 
 def whole_window(n_arms):
@@ -140,9 +140,8 @@ def _look(key, first, ids, arm, source, role, low, high, below, arms, hashes):
     for row in range(np.uint64(role.size)):
         if role[row] == source:
             h, a = draw(key, _id(first, ids, row)), np.uint64(arm[row])
-            if h < low[a]:
-                below[a] += 1
-            elif h <= high[a]:
+            below[a] += np.int64(h < low[a])  # added, not branched on: which side it is on is anybody's guess
+            if h - low[a] <= high[a] - low[a]:  # modulo 2^64: one comparison for both ends
                 if inside < np.uint64(hashes.size):
                     arms[inside], hashes[inside] = arm[row], h
                 inside += np.uint64(1)
@@ -155,8 +154,8 @@ def choose_up_to(key, first, ids, arm, source, target, last, some, role):
     for row in range(np.uint64(role.size)):
         if role[row] == source:
             a = np.uint64(arm[row])
-            if draw(key, _id(first, ids, row)) <= last[a] and some[a] != 0:
-                role[row] = target
+            drawn = np.uint8(draw(key, _id(first, ids, row)) <= last[a]) & some[a]
+            role[row] = target if drawn else source  # written either way: no branch to guess
 
 
 @kernel(void, u8, u8, U8, f8, u1, u1, U1_out, U1_out)
