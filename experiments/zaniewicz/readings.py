@@ -149,10 +149,14 @@ def report(found):
     for reading in _run(found):
         pairs = dict(_pairs(found, reading))
         off = [name for name, one in pairs.items() if one.verdict != "agrees"]
-        rows.append([reading, READINGS[reading], count(pairs.values()), ", ".join(off)])
+        splits = [len(row.seeds) for row in found.where(reading=reading)]
+        rows.append(
+            [reading, READINGS[reading], f"{min(splits)} to {max(splits)}", count(pairs.values()), ", ".join(off)]
+        )
     yield "Exchanging the arms or the outcomes changes nothing, as it must: all labels of the machine change sign, and so does the ranking."
     yield f"{len(rows)} readings were tried. How many sets come within three standard errors of the printed area:"
-    yield table(["reading", "what it is", "agree", "sets that do not"], rows)
+    yield table(["reading", "what it is", "splits", "agree", "sets that do not"], rows)
+    yield "Counts of readings with other numbers of splits differ by chance too, as those of the two exchanges do."
     wide = [["", *("paper", *_run(found))]]
     cells = {reading: dict(_pairs(found, reading)) for reading in _run(found)}
     body = [
