@@ -242,6 +242,7 @@ def _spoil(attribute, value):
         (OneHotEncoder(), _spoil("dtype", str)),
         (OneHotEncoder(drop="first"), _spoil("drop", ["never", "seen"])),
         (OrdinalEncoder(), _spoil("categories_", lambda s: [c[:, None] for c in s.categories_])),
+        (OrdinalEncoder(), _spoil("categories_", lambda s: [np.array([slice(3)], dtype=object)] * 2)),
         (StandardScaler(), _spoil("n_features_in_", "two")),
         (make_column_transformer((StandardScaler(), [0, 1])), lambda s: _spoil("mean_", None)(s.transformers_[0][1])),
         (FunctionTransformer(), _spoil("func", lambda _: len)),

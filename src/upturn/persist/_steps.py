@@ -243,6 +243,8 @@ def _check_levels(step: Any, width: int) -> None:
             raise _bad(type(step).__name__, "categories_")
         if column.dtype.kind not in "biufUO":
             raise _bad(type(step).__name__, f"categories_ of type {column.dtype}")
+        if column.dtype == object and not all(isinstance(one, str | int | float | np.generic | None) for one in column):
+            raise _bad(type(step).__name__, "categories_ that are no levels")
         if column.dtype.kind in "biuf":
             known = column[:-1] if np.isnan(column[-1]) else column
             if np.isnan(known).any() or not (known[1:] > known[:-1]).all():
