@@ -42,7 +42,7 @@ def score(
     fitted = load_model(model, trust, 1)
     if recommend:
         fitted._refuse_without_zero()
-    # Groups of rows that polars reads ahead; by default it holds all of a file that has few and large ones.
+    # Groups of rows that polars reads ahead: each costs its memory.
     os.environ.setdefault("POLARS_ROW_GROUP_PREFETCH_SIZE", str(max(2, count_threads(session.jobs))))
     asked = ask_about(fitted, settle(voice, session.roles, session.file, experiment=False))
     types, rows = dict(asked.score_types), 0
