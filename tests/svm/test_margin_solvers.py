@@ -664,3 +664,12 @@ def test_pairs_of_very_many_columns_need_no_square_matrix(monkeypatch):
     planes = _pairwise.solve(data)
     assert planes.gap <= 1e-8
     assert planes.objective == pytest.approx(usual.objective, rel=2e-8)
+
+
+def test_a_reduced_problem_that_runs_to_infinity_has_no_finite_bound():
+    """The band then takes more rows; an error of scipy's would end the fit instead."""
+    problem = MarginProblem(quadratic=2.0 * np.eye(2))
+    with np.errstate(all="ignore"):
+        assert not np.isfinite(problem.conjugate(np.array([np.inf, 0.0])))
+        assert not np.isfinite(problem.conjugate(np.array([np.nan, 1.0])))
+    assert problem.conjugate(np.array([2.0, 4.0])) == 5.0

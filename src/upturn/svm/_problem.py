@@ -86,7 +86,9 @@ class MarginProblem:
     def conjugate(self, u: Floats) -> float:
         """The maximum over w of uᵀw - ½ wᵀHw - fᵀw - constant, the part of w in the dual."""
         u = u if self.linear is None else u - self.linear
-        inverse = u if self.quadratic is None else cho_solve(self._factor, u)
+        inverse = (
+            u if self.quadratic is None else cho_solve(self._factor, u, check_finite=False)
+        )  # a run to infinity ends as one
         return 0.5 * float(u @ inverse) - self.constant
 
     @cached_property
