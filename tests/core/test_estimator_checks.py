@@ -100,7 +100,7 @@ class TransformerAdapter(Adapter):
 
 def exceptions(adapter):
     found = EXCEPTIONS | (DRAWN if adapter.name in DRAWS_ROWS else {}) | OF_ONE.get(adapter.name, {})
-    if adapter.name in ("ClassTransformation", "ClassTransformation over a classifier", "XLearner"):
+    if adapter.name in ("ClassTransformation", "ClassTransformation over a classifier", "OneVsControl", "XLearner"):
         return found  # with a sparse X they take the arms' shares, and so look at no folds
     if FORGIVING:
         return found

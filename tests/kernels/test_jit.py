@@ -152,7 +152,8 @@ def run(package, *, before="", **environment):
         text=True,
         check=True,
     )
-    return answer.stdout.strip(), answer.stderr
+    told = [line for line in answer.stderr.splitlines(keepends=True) if not line.startswith("upturn: compiling")]
+    return answer.stdout.strip(), "".join(told)
 
 
 @needs_compiler

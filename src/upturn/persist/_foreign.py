@@ -168,9 +168,9 @@ def _check_loaders(schema: Any, place: str = "") -> None:
             raise ModelFileError(
                 f"the estimator of another library in it has a {name} that is rebuilt as {str(loader)[:40]!r}"
             )
-        if loader == "ListNode" and place == "key_types":  # the types of the keys of a dict
+        if loader in ("ListNode", "TupleNode") and place in _OF_TYPES:  # several types where one belongs
             for part in _parts(schema.get("content")):
-                _check_loaders(part, "key_types")
+                _check_loaders(part, place)
             return
     for key, part in schema.items() if isinstance(schema, dict) else enumerate(_parts(schema)):
         _check_loaders(part, str(key))

@@ -182,7 +182,8 @@ def arm_means(sums: Ints, layout: Layout) -> tuple[Floats, Floats]:
     """Weight and mean outcome of each arm from integer sums, whose order is of no consequence."""
     n_arms = len(sums) // 2
     size: Floats = sums[:n_arms] * np.float64(layout.weight_unit)
-    return size, (sums[n_arms:] * layout.total_unit + layout.origin * size) / size
+    total = sums[n_arms:] * layout.total_unit + layout.origin * size
+    return size, np.divide(total, size, out=np.full(n_arms, np.nan), where=size > 0.0)
 
 
 def sum_words(words: Ints, arm: NDArray[np.uint8], n_arms: int, layout: Layout) -> Ints:
