@@ -78,7 +78,10 @@ class Source:
 
         types = dict(types or {})
         try:
-            frame = self._plain({**types, "": types.get(_NAMELESS)} if _NAMELESS in types else types, sample=sample)
+            asked = types
+            if _NAMELESS in types and _NAMELESS not in self._plain({}, sample=True).collect_schema().names():
+                asked = {"" if name == _NAMELESS else name: kind for name, kind in types.items()}
+            frame = self._plain(asked, sample=sample)
             names = frame.collect_schema().names()
             dates = self.dates_at_first if sample else self.dates
         except (pl.exceptions.PolarsError, zlib.error, OSError, EOFError, ValueError, ImportError) as error:

@@ -20,7 +20,7 @@ _CAST = re.compile(
     r"conversion from `\w+` to `(?P<kind>\w+).*?` failed in column '(?P<column>.*?)' for .*?: \[(?P<value>.*?)\]",
     re.DOTALL,
 )
-_JSON = re.compile(r"cannot parse (?P<value>.*?) \(\w+\) as (?P<kind>\w+)", re.DOTALL)
+_JSON = re.compile(r"cannot parse (?P<value>.*?)(?: \(\w+\))? as (?P<kind>\w+)", re.DOTALL)
 _MEND = "mend the value, or leave it empty if it is not known"
 _SHOWN = 60  # characters of a value
 

@@ -7,6 +7,7 @@ compiled code does not look where it writes.
 
 from __future__ import annotations
 
+from collections import UserList
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -182,7 +183,8 @@ def _check_columns(step: Any, width: int) -> None:
 
 def _check_chosen(columns: Any, width: int) -> None:
     """Columns as a user chooses them: a name, a number, truth values, or several."""
-    several = list(columns) if isinstance(columns, list | np.ndarray) else [columns]
+    # Older versions keep the remaining columns in a list of their own kind.
+    several = list(columns) if isinstance(columns, list | UserList | np.ndarray) else [columns]
     kinds = {
         bool if isinstance(one, bool | np.bool_) else int if isinstance(one, int | np.integer) else type(one)
         for one in several
@@ -216,8 +218,8 @@ def _check_imputer(step: Any, width: int) -> None:
         raise _bad("SimpleImputer", "statistics_")
     if getattr(step, "indicator_", None) is not None:
         raise _bad("SimpleImputer", "indicator_")
-    for attribute in ("_fit_dtype", "_fill_dtype"):
-        kind = getattr(step, attribute, np.dtype(float))
+    for attribute in {"_fit_dtype", "_fill_dtype"} & set(vars(step)):  # older versions have one of them
+        kind = getattr(step, attribute)
         if not isinstance(kind, np.dtype) or kind.kind not in "biufOU" or kind.itemsize > 1 << 12:
             raise _bad("SimpleImputer", attribute)
         if kind.kind in "biuf" and not all(isinstance(one, bool | int | float | np.number) for one in filled.tolist()):
