@@ -5,7 +5,7 @@ import io
 import pytest
 
 from upturn.cli import _say
-from upturn.cli._say import Voice
+from upturn.cli._say import UserError, Voice
 
 
 class Screen(io.StringIO):
@@ -51,3 +51,12 @@ def test_a_terminal_has_a_bar(monkeypatch):
 @pytest.mark.parametrize("terminal", [True, False])
 def test_quiet_is_silent(monkeypatch, terminal):
     assert shown(monkeypatch, terminal=terminal, quiet=True) == ""
+
+
+def test_a_link_that_leads_back_to_itself_is_no_place_to_write(tmp_path):
+    from upturn.cli._write import whole_file
+
+    (tmp_path / "one").symlink_to(tmp_path / "one")
+    with pytest.raises(UserError, match="leads back to itself"), whole_file(str(tmp_path / "one")):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["one"]

@@ -33,7 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if absent:
         print(f"upturn: the command needs {' and '.join(absent)}: pip install 'upturn[cli]'", file=sys.stderr)
         return 2
-    gc.set_threshold(100_000)  # imports make objects by the ten thousand, and looking through them is a tenth of a short command
+    gc.set_threshold(
+        100_000
+    )  # imports make objects by the ten thousand, and looking through them is a tenth of a short command
     from upturn.cli._app import run
 
     return run(arguments)

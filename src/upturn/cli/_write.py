@@ -29,7 +29,12 @@ _SINKS = {
 @contextlib.contextmanager
 def whole_file(path: str) -> Iterator[Path]:
     """A place to write to, which becomes ``path`` when the block ends well and disappears when it does not."""
-    target = Path(path).resolve()  # through a link, the file it points to is replaced
+    from upturn._columns import followed
+
+    try:
+        target = followed(Path(path))  # through a link, the file it points to is replaced
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error}") from error
     if target.is_dir():
         raise UserError(f"{path} is a folder: name a file to write")
     if not target.parent.is_dir():

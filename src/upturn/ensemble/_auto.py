@@ -71,7 +71,7 @@ class UpliftAuto(Stack):
     2. Those that are left are stacked, as in :class:`UpliftStacking`: :math:`\tau = c + \sum_j a_j (\tau_j - \bar\tau_j)` with
        :math:`a \ge 0, \sum_j a_j \le 1`.
     3. Unless the rows show that effects differ, everybody is predicted the average effect, and a warning says so, with the
-       number of rows that might show more. The test looks three times, at 8% together: do effects predicted for unseen rows go
+       number of rows that might show more. The test looks three times, at 9% together: do effects predicted for unseen rows go
        with effects, does any single feature, do all features together?
     4. All of this is done again without each fold, and what it predicts for the rows of that fold is measured: ``held_out_`` is not
        what anything was chosen by. From 20,000 rows on one fold is held out, and the models chosen without it are fitted to all rows at the end.

@@ -132,9 +132,8 @@ def _responses(
         return found
     lines = crossfit_responses(Ridge(), data, groups, folds, seed, n_jobs)
     for j, arms in enumerate(groups):
-        mine = np.isin(data.arm, arms)
-        apart, weight = (found - lines)[mine, j], data.weights[mine]
+        weight, apart = data.weights * np.isin(data.arm, arms), found[:, j] - lines[:, j]
         size = float(weight @ apart**2)
-        share = float(weight @ (apart * (data.y[mine] - lines[mine, j]))) / size if size > 0 else 1.0
-        found[:, j] = lines[:, j] + min(max(share, 0.0), 1.0) * (found - lines)[:, j]
+        share = float(weight @ (apart * (data.y - lines[:, j]))) / size if size > 0 else 1.0
+        found[:, j] = lines[:, j] + min(max(share, 0.0), 1.0) * apart
     return found

@@ -53,8 +53,8 @@ class UpliftStacking(Stack):
 
     or the squared distance to doubly robust effects, both with cross-fitted nuisance models and with a ridge that the folds
     choose. What the weights leave of 1 goes to the average effect c, so that a stack of models that have found nothing predicts
-    nearly that: the strongest ridge leaves a hundredth of the weights, which keeps an order and next to no effect. Every arm has weights of its own. Candidates without any weight are not kept; the others are fitted once more, to
-    all rows. Scores that are no effects (machines, boosting) are calibrated inside the folds.
+    nearly that: the strongest ridge leaves a hundredth of the weights, which keeps an order and next to no effect. Every arm has
+    weights of its own. Candidates without any weight are not kept; the others are fitted once more, to all rows. Scores that are no effects (machines, boosting) are calibrated inside the folds.
 
     Parameters
     ----------
