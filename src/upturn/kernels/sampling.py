@@ -71,11 +71,25 @@ def _id(first, ids, row):
 
 
 def choose(key, arm, source, target, count, wanted, role, first=0, ids=NO_IDS):
-    """Give ``wanted[a]`` rows of each arm a role ``target`` instead of ``source``, which ``count[a]`` have; all if there are fewer."""
-    found = look(key, arm, source, role, make_window(count, wanted), first, ids)
-    cut = find_cut(found, count, wanted)
-    if cut is None:
-        cut = find_cut(look(key, arm, source, role, whole_window(len(wanted)), first, ids), count, wanted)
+    """Give ``wanted[a]`` rows of each arm a role ``target`` instead of ``source``, which ``count[a]`` have; all if there are fewer.
+
+    No row has the role ``target`` before. One pass gives it to the rows below the windows and lists those inside, of which the cut then decides.
+    """
+    window = make_window(count, wanted)
+    room = _room(len(role), window)
+    below, some = np.zeros(len(wanted), np.int64), (wanted > 0).astype(np.uint8)
+    rows, arms, hashes = np.empty(room, np.uint32), np.empty(room, np.uint8), np.empty(room, np.uint64)
+    inside = _choose_below(
+        key, np.uint64(first), ids, arm, source, target, *window, some, role, below, rows, arms, hashes
+    )
+    if inside <= room:
+        rows, arms, hashes = rows[:inside], arms[:inside], hashes[:inside]
+        cut = find_cut(Found(below, arms, hashes), count, wanted)
+        if cut is not None:
+            role[rows[(hashes <= cut.last[arms]) & (some[arms] == 1)]] = target
+            return
+    role[role == target] = source
+    cut = find_cut(look(key, arm, source, role, whole_window(len(wanted)), first, ids), count, wanted)
     choose_up_to(key, np.uint64(first), ids, arm, source, target, *cut, role)
 
 
@@ -98,7 +112,7 @@ def whole_window(n_arms):
 
 def look(key, arm, source, role, window, first=0, ids=NO_IDS):
     """What lies below and inside the windows, of the rows of role ``source``."""
-    room = min(int(len(role) * _width(window)) + 4096, len(role))
+    room = _room(len(role), window)
     while True:
         below = np.zeros(len(window.low), np.int64)
         arms, hashes = np.empty(room, np.uint8), np.empty(room, np.uint64)
@@ -108,10 +122,11 @@ def look(key, arm, source, role, window, first=0, ids=NO_IDS):
         room = inside
 
 
-def _width(window):
-    """The widest window as a share of all hashes."""
+def _room(n, window):
+    """How many of ``n`` hashes may be inside the windows, with some to spare."""
     spans = window.high.astype(np.float64) - window.low.astype(np.float64)
-    return min(max(float(spans.max()), 0.0) * 2.0**-64 * 1.2, 1.0)
+    share = min(max(float(spans.max()), 0.0) * 2.0**-64 * 1.2, 1.0)
+    return min(int(n * share) + 4096, n)
 
 
 def merge(found):
@@ -144,6 +159,23 @@ def _look(key, first, ids, arm, source, role, low, high, below, arms, hashes):
             if h - low[a] <= high[a] - low[a]:  # modulo 2^64: one comparison for both ends
                 if inside < np.uint64(hashes.size):
                     arms[inside], hashes[inside] = arm[row], h
+                inside += np.uint64(1)
+    return np.int64(inside)
+
+
+@kernel(i8, u8, u8, U8, U1, u1, u1, U8, U8, U1, U1_out, I8_out, U4_out, U1_out, U8_out)
+def _choose_below(key, first, ids, arm, source, target, low, high, some, role, below, rows, arms, hashes):
+    """Give rows below the windows the role ``target``, and list those inside, as far as there is room; return how many there are."""
+    inside = np.uint64(0)
+    for row in range(np.uint64(role.size)):
+        if role[row] == source:
+            h, a = draw(key, _id(first, ids, row)), np.uint64(arm[row])
+            drawn = np.uint8(h < low[a])
+            below[a] += np.int64(drawn)
+            role[row] = target if drawn & some[a] else source  # written either way: no branch to guess
+            if h - low[a] <= high[a] - low[a]:  # modulo 2^64: one comparison for both ends
+                if inside < np.uint64(hashes.size):
+                    rows[inside], arms[inside], hashes[inside] = row, arm[row], h
                 inside += np.uint64(1)
     return np.int64(inside)
 

@@ -78,11 +78,16 @@ class _Choice:
         """The cut that all rows together decide; None if it has to be looked for everywhere."""
         return sampling.find_cut(sampling.merge(found), self.count, self.wanted)
 
-    def carry_out(self, lot: Lot, cut: Cut, role: NDArray[np.uint8]) -> None:
-        """Give the rows their roles."""
-        sampling.choose_up_to(
-            self.key, np.uint64(lot.first), lot.ids, lot.arm, self.source, self.target, cut.last, cut.some, role
-        )
+    def settle(self, lot: Lot, role: NDArray[np.uint8]) -> None:
+        """Give the rows of a lot that holds all of them their roles at once."""
+        sampling.choose(self.key, lot.arm, self.source, self.target, self.count, self.wanted, role, lot.first, lot.ids)
+
+    def carry_out(self, lot: Lot, cut: Cut | None, role: NDArray[np.uint8]) -> None:
+        """Give the rows their roles; None if they are given already."""
+        if cut is not None:
+            sampling.choose_up_to(
+                self.key, np.uint64(lot.first), lot.ids, lot.arm, self.source, self.target, cut.last, cut.some, role
+            )
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,10 @@ class _Count:
     def look(self, lot: Lot, role: NDArray[np.uint8], *, wide: bool = False) -> Any:
         """The number of a lot's rows."""
         return count_roles(role, self.role, lot.arm, self.n_arms)
+
+    def settle(self, lot: Lot, role: NDArray[np.uint8]) -> Any:
+        """The number of all rows, where a lot holds them."""
+        return self.look(lot, role)
 
     def merge(self, found: Sequence[Any]) -> Any:
         """The number of all rows."""
@@ -157,9 +166,7 @@ def draw_roles(lot: Lot, size: Ints, plan: Sampling, seed: np.uint64, tree: int)
         except StopIteration as done:
             roles: Roles = done.value
             return roles
-        answer = question.merge([question.look(lot, role)])
-        if answer is None:
-            answer = question.merge([question.look(lot, role, wide=True)])
+        answer = question.settle(lot, role)
 
 
 @dataclass(frozen=True)
