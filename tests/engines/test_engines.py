@@ -6,7 +6,7 @@ import pytest
 import upturn
 from upturn import engines
 from upturn.boosting import UpliftBagging, UpliftBoosting
-from upturn.engines import _scan
+from upturn.engines import _parts, _scan
 from upturn.meta import TLearner
 from upturn.svm import UpliftSVM
 from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
@@ -30,16 +30,20 @@ def table(seed=0, n=N, arms=("none", "mail"), real=False):
             "visits": rng.integers(0, 30, n).astype(np.int16),
             "member": rng.random(n) < 0.5,
             "segment": arm,
-            "weight": rng.uniform(0.5, 2.0, n),
+            "chance": rng.integers(2, 8, n) / 10,
+            "weight": np.where(rng.random(n) < 0.05, 0.0, rng.uniform(0.5, 2.0, n)),
             "bought": y,
         }
     )
 
 
-FEATURES = ["age", "city", "visits", "member"]
+FEATURES = ["age", "city", "visits", "member", "chance"]
 MODELS = {
     "forest": UpliftForest(20, random_state=1),
-    "centred": UpliftForest(10, center=True, oob=True, random_state=1),
+    "centred": UpliftForest(4, center=True, random_state=1),
+    "centred, out of bag": UpliftForest(4, center=True, oob=True, random_state=1),
+    "chances of trees": UpliftForest(4, center=True, propensity="trees", random_state=1),
+    "chances in a column": UpliftForest(4, propensity="chance", bootstrap=True, random_state=1),
     "honest with groups": UpliftForest(20, honest=True, ci_group_size=2, random_state=1),
     "tree": UpliftTree(max_depth=4),
     "cts": CTSForest(10, random_state=1),
@@ -157,6 +161,24 @@ def test_missing_labels_and_outcomes_are_refused_and_nothing_is_left_behind(tmp_
             engines.fit(model, gone.lazy(), "bought", "segment", features=FEATURES, scratch=tmp_path)
         assert not hasattr(model, "nodes_")
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_file_that_disappears_is_told_in_words(tmp_path, monkeypatch):
+    for k in range(3):
+        table()[1000 * k : 1000 * (k + 1)].write_parquet(tmp_path / f"{k}.parquet")
+    real = _parts.learn_bins
+
+    def after_the_first_pass(*whole, **how):
+        (tmp_path / "1.parquet").unlink()
+        return real(*whole, **how)
+
+    monkeypatch.setattr(_parts, "learn_bins", after_the_first_pass)
+    model = UpliftForest(2, random_state=0)
+    with pytest.raises(RuntimeError, match=r"^in the part of the table from row 0 to 1,023: .*1\.parquet") as caught:
+        engines.fit(model, tmp_path, "bought", "segment", features=FEATURES)
+    assert "\n" not in str(caught.value)
+    assert not hasattr(model, "nodes_")
 
 
 def test_a_file_of_another_kind_is_refused_in_words(tmp_path):

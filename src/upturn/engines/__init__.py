@@ -1,7 +1,7 @@
 """Engines: the same learners on tables that do not fit into memory.
 
-A table is a path (a pattern, or a list of paths) of Parquet files, a polars LazyFrame, or a DataFrame of Dask or Spark. :func:`fit` puts what the learner reads of
-files into a scratch folder, part after part, and the ordinary learner works on that; rows of a cluster stay where they are, and trees are grown from histograms that partitions
+A table is a path (a pattern, or a list of paths) of Parquet files, a polars LazyFrame, or a DataFrame of Dask or Spark. :func:`fit` puts the codes of
+files into a scratch folder, part after part, and the ordinary grower works on that; rows of a cluster stay where they are, and trees are grown from histograms that partitions
 add up. The model it returns is the model that ``fit`` of the whole table gives, to the last bit. :func:`predict` adds a model's scores to a table lazily, part after part;
 :func:`sample` draws rows by their number.
 """

@@ -89,24 +89,26 @@ def _draw_sample(places: Places, count: int, j: int | None, columns: Sequence[in
 
 def _few_values(max_bins: int, numeric: Sequence[int], part: Numbers) -> list[tuple[Floats | None, int]]:
     """Of each numeric column its values, None if there are too many, and how many rows have one."""
-    out = []
+    out, X = [], part.X
     for j in numeric:
         few = np.empty(max_bins + 1)
-        found = distinct_values(part.X, j, max_bins, few)
-        known = int(np.count_nonzero(part.X[:, j] == part.X[:, j]))
+        found = distinct_values(X, j, max_bins, few)
+        known = int(np.count_nonzero(X[:, j] == X[:, j]))
         out.append((few[:found].copy() if found <= max_bins else None, known))
     return out
 
 
 def _masses(columns: Sequence[tuple[int, int]], heaviest: float, part: Numbers) -> list[Floats]:
-    return [level_mass(part.X[:, j], levels, part.weight, heaviest) for j, levels in columns]
+    X = part.X
+    return [level_mass(X[:, j], levels, part.weight, heaviest) for j, levels in columns]
 
 
 def _known(part: Numbers, j: int | None) -> NDArray[np.uint8]:
     """1 for the rows that have a value in a column; in any, for None."""
     if j is None:
-        return np.ones(len(part.y), np.uint8)
-    return np.asarray(part.X[:, j] == part.X[:, j]).astype(np.uint8)
+        return np.ones(len(part.arm), np.uint8)
+    column = part.X[:, j]
+    return np.asarray(column == column).astype(np.uint8)
 
 
 def _look(count: int, j: int | None, wide: bool, part: Numbers) -> Any:
@@ -126,4 +128,4 @@ def _sample(cut: Any, j: int | None, columns: Sequence[int], part: Numbers) -> t
     rows = np.flatnonzero(role == 2)
     ids = lot.ids[rows] if len(lot.ids) else rows.astype(np.uint64) + np.uint64(lot.first)
     weight = np.empty(0) if part.weight is None else part.weight[rows]
-    return ids, np.add(part.X[rows][:, columns], 0.0), weight
+    return ids, np.add(part.X[rows][:, columns], 0.0, dtype=np.float64), weight

@@ -15,7 +15,7 @@ import numpy as np
 
 from upturn._arrays import Floats, Ints
 from upturn.engines._grow import draw_samples, grow_trees
-from upturn.engines._parts import Far, Part, grid_of_parts, sums_of_parts
+from upturn.engines._parts import Far, Part, grid_of_parts, sums_of_parts, with_soil
 from upturn.engines._places import Places
 from upturn.kernels import sampling
 from upturn.kernels.forest import twin_codes
@@ -87,6 +87,7 @@ def _predicted(
         own = _worded(far, places, "work")
         rows, size, mean = pooled_arms(own.rows, own.size, own.mean)
         alone = replace(own, places=own.places.change(_one_arm), rows=rows, size=size, mean=mean, token=uuid4().hex)
+        alone = with_soil(alone)
         key = np.uint64(sampling.purpose_key(seed, OUTCOME, np.uint64(times * number + again)))
         trees = grow_trees(alone, outcome_rules(far.bins.n_features), SEEN, key, TREES, n_jobs)
         draws = draw_samples(alone, SEEN, key, range(TREES))
@@ -99,7 +100,7 @@ def _worded(far: Far, places: Places, name: str) -> Far:
     grid = grid_of_parts(places, name)
     worded = places.change(partial(_with_words, name, "words", grid))
     size, mean = arm_means(sums_of_parts(worded, len(far.rows), grid.layout), grid.layout)
-    return replace(far, places=worded, size=size, mean=mean, layout=grid.layout, token=uuid4().hex)
+    return with_soil(replace(far, places=worded, size=size, mean=mean, layout=grid.layout, token=uuid4().hex))
 
 
 def _weigh(far: Far, places: Places, chances: Floats | None) -> Places:
@@ -116,7 +117,7 @@ def _weigh(far: Far, places: Places, chances: Floats | None) -> Places:
 
 def _twins(codes: Codes) -> Codes:
     """Codes for prediction; a part may have no rows."""
-    twins: Codes = twin_codes(codes) if codes.size else np.empty((0, 2 * len(codes)), np.uint8)
+    twins: Codes = twin_codes(np.ascontiguousarray(codes)) if codes.size else np.empty((0, 2 * len(codes)), np.uint8)
     return twins
 
 

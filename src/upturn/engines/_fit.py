@@ -6,23 +6,22 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from upturn._parameters import check_parameters
 from upturn._results import plural
 from upturn.base import Gated, all_or_nothing
 from upturn.boosting import UpliftBagging, UpliftBoosting
+from upturn.engines._files import read_files
 from upturn.engines._gather import Roles, gather
 from upturn.engines._kinds import engine_of
-from upturn.engines._learn import check_spread, learn
+from upturn.engines._learn import check_spread, learn, learn_whole, reasons
 from upturn.engines._scan import polars, scan
 from upturn.trees import UpliftTree
 from upturn.trees._base import TreeModel
 
-if TYPE_CHECKING:
-    import polars as pl
-
-_ROOM = 1.1  # times what the matrix may take, that must be free on the disk
+_ROOM = 1.1  # times what rows take, that must be free on the disk
+_NUMBERS = 64  # bytes of a row besides its codes: outcome, weight, words, and those of a centred outcome
 
 
 def fit(
@@ -39,15 +38,14 @@ def fit(
     """Fit a model of trees to a table that need not fit into memory.
 
     On Dask and Spark, rows stay where they are: every partition turns its features into codes (a byte a value) and adds up histograms, from which
-    trees are grown level by level. Of Parquet files, the features are written to a file of a scratch folder, four or eight bytes a value, and removed at the end; trees read them from
-    there. In memory are outcome, arms and weights, the codes of the features (a byte a value), and what the learner needs itself, the same as
-    in a fit of the whole table, which gives the same model to the last bit.
+    trees are grown level by level. Of Parquet files, codes, outcome, arms and weights are written to files of a scratch folder, which trees read as if they were
+    in memory, and removed at the end; in memory are the rows of the trees that grow. Either way the model is that of the whole table, to the last bit.
 
     Parameters
     ----------
     model : UpliftTree, UpliftForest, CTSForest, UCTSForest, or UpliftBoosting or UpliftBagging over trees
-        The model to fit. ``UpliftForest(inference=True)`` reads three quarters of the features into memory once. Dask and Spark take trees and
-        forests without ``inference``, ``oob`` and ``prune``, which need a number for every row.
+        The model to fit. With ``inference``, ``oob`` or ``prune``, and for boosting and bagging, files keep the features themselves, up to eight bytes a value,
+        and codes and outcomes are in memory; Dask and Spark do not take these.
     table : path(s), pattern, polars LazyFrame, Dask DataFrame or Spark DataFrame
         Parquet files, in the order of their names, or what reads them. It is read more than once and must not change meanwhile.
     y, treatment, sample_weight : str
@@ -58,7 +56,7 @@ def fit(
         On Dask and Spark, a column with a whole number for each row, no two the same, by which samples are drawn: then the model does not depend on the
         order of rows or partitions. Without it rows are numbered in the order of partitions, as in the whole table.
     scratch : path, optional
-        For Parquet files, a folder with room for the features; the system's folder for temporary files by default.
+        For Parquet files, a folder with room for a byte a value and 64 bytes a row; the system's folder for temporary files by default.
 
     Returns
     -------
@@ -85,11 +83,18 @@ def fit(
     roles = _read_roles(frame.collect_schema().names(), y, treatment, sample_weight, features)
     folder = _new_folder(scratch)
     try:
-        _check_room(frame, roles, folder)
+        n, codes = int(frame.select(polars().len()).collect().item()), not reasons(model)
+        _check_room(n, roles, folder, codes=codes)
         with all_or_nothing(model):
             check_parameters(model)
-            data = gather(frame, roles, folder, control=model.control, outcome=model._outcome, float32=model._float32)
-            model._learn(data, "polars")
+            if codes:
+                whole = read_files(frame, n, roles, folder, model.control, model.n_jobs)
+                learn_whole(model, whole, roles, "polars")
+            else:
+                data = gather(
+                    frame, roles, folder, control=model.control, outcome=model._outcome, float32=model._float32
+                )
+                model._learn(data, "polars")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return model
@@ -166,12 +171,13 @@ def _new_folder(scratch: Any) -> Path:
     return Path(tempfile.mkdtemp(prefix="upturn-", dir=scratch))
 
 
-def _check_room(frame: pl.LazyFrame, roles: Roles, folder: Path) -> None:
+def _check_room(n: int, roles: Roles, folder: Path, *, codes: bool) -> None:
     """Say how much disk is needed before anything is written, if there is not as much."""
-    n = int(frame.select(polars().len()).collect().item())
-    needed, free = int(_ROOM * 8 * n * len(roles.features)), shutil.disk_usage(folder).free
+    p = len(roles.features)
+    a_row = p + _NUMBERS if codes else 8 * p
+    needed, free = int(_ROOM * n * a_row), shutil.disk_usage(folder).free
     if needed > free:
         raise OSError(
-            f"{plural(n, 'row')} of {plural(len(roles.features), 'feature')} may need {needed / 2**30:.1f} GiB of scratch space, and "
+            f"{plural(n, 'row')} of {plural(p, 'feature')} may need {needed / 2**30:.1f} GiB of scratch space, and "
             f"{folder.parent} has {free / 2**30:.1f}: pass scratch=, a folder with more"
         )

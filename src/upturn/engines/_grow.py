@@ -44,6 +44,14 @@ def grow_trees(
     verbose: int = 0,
 ) -> list[Nodes]:
     """Trees 0 … n_trees - 1 of a forest, the same to the last bit as those of ``Soil.grow``."""
+    if (soil := far.soil) is not None:
+        return run_parallel(
+            lambda tree: soil.grow(rules, plan, seed, tree),
+            range(n_trees),
+            n_jobs=n_jobs,
+            verbose=verbose,
+            description="trees",
+        )
     n_batch = _batch(far, rules, plan)
     grown: list[Nodes] = []
     for first in progress(range(0, n_trees, n_batch), verbose, f"batches of up to {n_batch} trees"):

@@ -11,7 +11,7 @@ from upturn._seeds import make_seed
 from upturn.engines._centred import Sown, restore, sow
 from upturn.engines._gather import Roles
 from upturn.engines._grow import grow_trees
-from upturn.engines._numbers import read_parts
+from upturn.engines._numbers import Whole, read_parts
 from upturn.engines._parts import Far, prepare
 from upturn.engines._places import Places
 from upturn.trees import UpliftForest, UpliftTree
@@ -21,19 +21,23 @@ from upturn.trees._overlap import chance_columns, kind_of, known_chances
 from upturn.trees._samples import Sampling
 
 
+def reasons(model: Any) -> list[str]:
+    """What about a model needs more of the rows than sums, if anything; the model itself if it is none of trees."""
+    if not isinstance(model, TreeModel):
+        return [type(model).__name__]
+    if isinstance(model, UpliftTree):
+        return ["prune=True"] if model.prune else []
+    return [f"{name}=True" for name in ("inference", "oob") if getattr(model, name, False)]
+
+
 def check_spread(model: Any) -> None:
-    """Refuse what needs more of the rows than sums."""
-    name = type(model).__name__
+    """Refuse what does not run where rows lie in several places."""
+    name, asked = type(model).__name__, reasons(model)
     if not isinstance(model, TreeModel):
         raise TypeError(
             f"{name} does not run on a cluster: use UpliftForest, CTSForest, UCTSForest or UpliftTree; write the table to Parquet files, "
             "on which engines.fit takes it if it is made of trees; or fit it to engines.sample(table, n)"
         )
-    asked = []
-    if isinstance(model, UpliftTree):
-        asked = ["prune=True"] if model.prune else []
-    elif isinstance(model, UpliftForest):
-        asked = [f"{name}=True" for name in ("inference", "oob") if getattr(model, name, False)]
     if asked:
         raise ValueError(
             f"{name}({', '.join(asked)}) needs a number for every row, and does not run on a cluster: leave that out, or write the table to "
@@ -43,7 +47,11 @@ def check_spread(model: Any) -> None:
 
 def learn(model: Any, places: Places, roles: Roles, row_id: str | None, library: str) -> None:
     """Fit a model to places of raw frames."""
-    whole = read_parts(places, roles, model.control, row_id)
+    learn_whole(model, read_parts(places, roles, model.control, row_id), roles, library)
+
+
+def learn_whole(model: Any, whole: Whole, roles: Roles, library: str) -> None:
+    """Fit a model to places of numbers."""
     model._check_outcome(whole.scale, varies=whole.varies)
     single, n_arms = isinstance(model, UpliftTree), len(whole.labels) - 1
     centred = not single and model._centres(whole.scale.binary)

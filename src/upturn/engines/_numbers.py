@@ -84,9 +84,13 @@ def _series(raw: Raw, name: str) -> Any:
 
 def describe(roles: Roles, raw: Raw) -> Described:
     """The first look at a part."""
-    n = len(nw.from_native(raw.frame, eager_only=True))
-    if n == 0:
+    if len(nw.from_native(raw.frame, eager_only=True)) == 0:
         return Described(None, {}, 0, (), (np.inf, 0.0, 0.0), True)
+    return look_at(roles, raw, _series(raw, roles.treatment))[0]
+
+
+def look_at(roles: Roles, raw: Raw, treatment: Any) -> tuple[Described, Floats, Arms, Floats | None]:
+    """What a part with rows says about itself; its outcome, places of its labels among those it names, and weights."""
     columns = []
     for column, name in zip(_columns_of(raw, roles.features), roles.features, strict=True):
         found = frozenset(levels_of(column, name)) if column.categorical else None
@@ -95,19 +99,20 @@ def describe(roles: Roles, raw: Raw) -> Described:
         else:
             gap = column.values.dtype.kind == "f" and bool(np.isnan(column.values.min()))
         columns.append(_Column(found, gap, raw.number))
-    y = read_outcome(_series(raw, roles.y))
-    rate = bool(((y == 0.0) | (y == 1.0)).all())
-    labels, codes = find_labels(read_labels(_series(raw, roles.treatment)))
+    outcome = read_outcome(_series(raw, roles.y))
+    rate = bool(((outcome == 0.0) | (outcome == 1.0)).all())
+    labels, codes = find_labels(read_labels(treatment))
     weight = None if roles.sample_weight is None else read_weight(_series(raw, roles.sample_weight))
     used = slice(None) if weight is None else weight > 0.0
     counts = np.bincount(codes[used], minlength=len(labels)).tolist()
-    weighed, y = (None, y) if weight is None else (weight[used], y[used])
+    weighed, y = None if weight is None else weight[used], outcome[used]
     values = _few_outcomes(y)
     if weighed is None or not len(weighed):
         heavy = (np.inf, 0.0, 0.0)
     else:
         heavy = (float(weighed.min()), float(weighed.max()), float(weighed.sum()))
-    return Described(tuple(columns), dict(zip(labels, counts, strict=True)), len(y), values, heavy, rate)
+    said = Described(tuple(columns), dict(zip(labels, counts, strict=True)), len(y), values, heavy, rate)
+    return said, outcome, codes, weight
 
 
 def _few_outcomes(y: Floats) -> tuple[float, ...]:
@@ -159,14 +164,25 @@ class Whole(NamedTuple):
     scale: Scale
     varies: bool
     heaviest: float
-    places: Places
-    n_places: int
+    firsts: list[int]  # number of the first row of each part
     rate: bool
+    places: Any = None
+
+    @property
+    def n_places(self) -> int:
+        """Number of parts."""
+        return len(self.firsts)
 
 
 def read_parts(places: Places, roles: Roles, control: Label | None, row_id: str | None) -> Whole:
     """From places of ``Raw`` to places of ``Numbers``."""
-    described: list[Described] = places.ask(partial(describe, roles))
+    whole = understand(places.ask(partial(describe, roles)), roles, control)
+    step = partial(_to_numbers, roles, whole.schema, whole.labels, whole.scale, whole.firsts, row_id)
+    return whole._replace(places=places.change(step))
+
+
+def understand(described: Sequence[Described], roles: Roles, control: Label | None) -> Whole:
+    """What all parts are together, from what each says about itself; without the places."""
     if not any(one.columns for one in described):
         raise ValueError("the table has no rows: expected one row per person")
     schema = _union([one.columns for one in described if one.columns is not None], roles)
@@ -192,9 +208,8 @@ def read_parts(places: Places, roles: Roles, control: Label | None, row_id: str 
         check_weights(least, heaviest, total, largest)
     rate = all(one.rate for one in described)
     firsts = np.cumsum([0, *(one.n for one in described)]).tolist()[:-1]
-    numbers = places.change(partial(_to_numbers, roles, schema, labels, scale, firsts, row_id))
     rows = np.array([found[label] for label in labels])
-    return Whole(schema, labels, rows, scale, low < high, heaviest, numbers, len(described), rate)
+    return Whole(schema, labels, rows, scale, low < high, heaviest, firsts, rate)
 
 
 def _union(parts: Sequence[Sequence[_Column]], roles: Roles) -> Schema:

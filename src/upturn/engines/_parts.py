@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -16,7 +16,7 @@ from upturn.engines._numbers import Numbers, Whole
 from upturn.engines._places import Places
 from upturn.kernels.histogram import Layout
 from upturn.trees._bins import Bins, Codes
-from upturn.trees._growth import arm_means, sum_words
+from upturn.trees._growth import Soil, arm_means, sum_words
 from upturn.trees._outcome import Grid, grid_of, make_words, merge_summaries, summarise, unit_of
 from upturn.trees._samples import Lot
 
@@ -51,6 +51,7 @@ class Far:
     layout: Layout
     n_places: int
     token: str  # tells this experiment from others that the same parts may see
+    soil: Soil | None = None  # all rows together, if they can be reached from here
 
     def features_constant(self) -> bool:
         """Whether every feature has the same code in all rows."""
@@ -67,6 +68,15 @@ class Far:
 
     def __len__(self) -> int:
         return int(self.rows.sum())
+
+
+def with_soil(far: Far) -> Far:
+    """The experiment with all its rows together, where places keep arrays of them (``_files``)."""
+    arrays = getattr(far.places, "arrays", None)
+    if arrays is None:
+        return far
+    codes, arm, words = (arrays[name] for name in ("codes", "arm", "words"))
+    return replace(far, soil=Soil(far.bins, codes, arm, far.rows, far.size, far.mean, words, far.layout))
 
 
 def _code_ends(part: Part) -> tuple[Ints, Ints]:
@@ -103,19 +113,20 @@ def prepare(whole: Whole, max_bins: int, *, weighted: bool, outcomes: bool, colu
     grid = grid_of_parts(whole.places, "y")
     places = whole.places.change(partial(_to_part, bins, grid, outcomes, columns))
     size, mean = arm_means(sums_of_parts(places, len(whole.rows), grid.layout), grid.layout)
-    return Far(bins, places, whole.rows, size, mean, grid.layout, whole.n_places, uuid4().hex)
+    return with_soil(Far(bins, places, whole.rows, size, mean, grid.layout, whole.n_places, uuid4().hex))
 
 
 # ------------------------------------------------------------------------------------------- what a part answers
 
 
 def _to_part(bins: Bins, grid: Grid, outcomes: bool, columns: Sequence[int], part: Numbers) -> Part:
-    codes = bins.encode(np.ascontiguousarray(part.X), 1)
+    X = part.X
+    codes = bins.encode(X, 1)
     words = make_words(part.y, part.weight, grid)
     lot = Lot(part.arm, part.first, part.ids)
     if not outcomes:
         return Part(codes, words, lot)
-    return Part(codes, words, lot, part.weight, {"y": part.y, "columns": part.X[:, list(columns)]})
+    return Part(codes, words, lot, part.weight, {"y": part.y, "columns": X[:, list(columns)].astype(np.float64)})
 
 
 def _sums(n_arms: int, layout: Layout, part: Part) -> Ints:
@@ -123,7 +134,7 @@ def _sums(n_arms: int, layout: Layout, part: Part) -> Ints:
 
 
 def _summarise(name: str, unit: float, part: Numbers | Part) -> Any:
-    return summarise(part.y if isinstance(part, Numbers) else part.numbers[name], part.weight, unit)
+    return summarise(part.numbers[name] if isinstance(part, Part) else part.y, part.weight, unit)
 
 
 def _add(arrays: Sequence[Any]) -> Any:

@@ -32,12 +32,12 @@ class Failure:
     kind: str
     words: str
 
-    def raised(self) -> Exception:
-        """The error for the user."""
+    def raised(self, where: str | None = None) -> Exception:
+        """The error for the user, who knows the place by its number or by other words."""
         kind = getattr(builtins, self.kind, RuntimeError)
         sort = kind if isinstance(kind, type) and issubclass(kind, Exception) else RuntimeError
         said = self.words if sort is not RuntimeError or self.kind == "RuntimeError" else f"{self.kind}: {self.words}"
-        return sort(f"in partition {self.place}: {said}")
+        return sort(f"{where or f'in partition {self.place}'}: {said}")
 
 
 def answer(question: Callable[[Any], Any], state: Any, place: int) -> Any:

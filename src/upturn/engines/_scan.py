@@ -5,13 +5,21 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import polars as pl
 
 _VALUES = 2**23  # of one part
 _INSTALL = "engines read tables with polars: pip install 'upturn[engines]'"
+
+
+class Span(NamedTuple):
+    """Rows that are read at a time: the number of the part, its first row, and the one after its last."""
+
+    number: int
+    start: int
+    stop: int
 
 
 def polars() -> Any:
@@ -54,13 +62,28 @@ def _files(name: str) -> list[str]:
     return found
 
 
+def spans_of(n: int, n_columns: int) -> list[Span]:
+    """The parts in which ``n`` rows are read."""
+    rows = max(_VALUES // max(n_columns, 1), 1024)
+    return [Span(k, start, min(start + rows, n)) for k, start in enumerate(range(0, n, rows))]
+
+
+def read(frame: pl.LazyFrame, span: Span) -> pl.DataFrame:
+    """Some rows of a table, which must be as it was."""
+    try:
+        part = frame.slice(span.start, span.stop - span.start).collect()
+    except (polars().exceptions.PolarsError, OSError) as error:
+        said = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise RuntimeError(f"it could not be read ({said}): files must stay as they are until the end") from None
+    if len(part) != span.stop - span.start:
+        raise RuntimeError(
+            f"it had {span.stop - span.start:,} rows and has {len(part):,} now: the table must not change while it is read; write it to "
+            "files first"
+        )
+    return part
+
+
 def parts(frame: pl.LazyFrame, n: int, n_columns: int) -> Iterator[tuple[int, pl.DataFrame]]:
     """The rows, some at a time, each part with the number of its first row."""
-    rows = max(_VALUES // max(n_columns, 1), 1024)
-    for start in range(0, n, rows):
-        part = frame.slice(start, rows).collect()
-        if len(part) != min(rows, n - start):
-            raise RuntimeError(
-                f"the table had {n:,} rows and has fewer now: it must not change while it is read; write it to files first"
-            )
-        yield start, part
+    for span in spans_of(n, n_columns):
+        yield span.start, read(frame, span)
