@@ -258,24 +258,32 @@ def in_units(target: Target) -> Target:
     weight, unit = scale_weight(target.weight)
     if weight is None:
         return target
-    totals = np.bincount(target.arm, weights=weight, minlength=target.n_arms + 1)
+    check_totals(np.bincount(target.arm, weights=weight, minlength=target.n_arms + 1), target)
+    return target if unit == 1.0 else replace(target, weight=weight, unit=unit)
+
+
+def check_totals(totals: NDArray[Any], target: Target) -> None:
+    """Refuse arms whose weights are too far apart."""
     few = int(totals.argmin())
     if totals[few] < totals.max() / _APART:
         raise ValueError(
             f"sample_weight gives {target.name_of(few)} less than 1/{_APART:g} of the weight of another arm: such arms cannot be compared in floats"
         )
-    return target if unit == 1.0 else replace(target, weight=weight, unit=unit)
 
 
 def scale_weight(weight: Floats | None) -> tuple[Floats | None, float]:
     """Weights divided by a power of two where the largest lies outside 2^±30, and that power; as they are otherwise."""
     if weight is None:
         return None, 1.0
-    largest = float(weight.max())
+    unit = weight_unit(float(weight.max()))
+    return (weight, 1.0) if unit == 1.0 else (weight / unit, unit)
+
+
+def weight_unit(largest: float) -> float:
+    """What weights are divided by, given the largest: 1 for ordinary ones."""
     if not largest or 2.0**-_ORDINARY <= largest <= 2.0**_ORDINARY:
-        return weight, 1.0
-    unit = power_of_two(largest)
-    return weight / unit, unit
+        return 1.0
+    return power_of_two(largest)
 
 
 def read_score(score: Any, target: Target) -> Floats:

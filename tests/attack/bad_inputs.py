@@ -910,6 +910,16 @@ def _engines() -> Iterator[Call]:
     asked = {"model": fitted, "table": frame}
     yield _call("engines.predict", engines.predict, asked, wrap=lambda **given: engines.predict(**given).collect(),
                 only={"model": never, "table": never})  # fmt: skip
+    judged = {"table": frame, "y": "y", "treatment": "t", "sample_weight": "w", "n_bootstrap": 5, "interval": None}
+    whose = {"table": never, "y": never, "treatment": never, "sample_weight": no_name, "row_id": no_name}
+    for name, how in (
+        ("evaluate", {"scores": ["x0"]}),
+        ("compare", {"scores": ["x0", "x1"]}),
+        ("curve", {"score": "x0"}),
+        ("expected_response", {"recommended": "t"}),
+    ):
+        bad = {**whose, **dict.fromkeys(how, never)}
+        yield _call(f"engines.{name}", getattr(engines, name), {**judged, **how}, only=bad)
     drawn = {"table": frame, "n": 20, "random_state": 0}
     some = list(parameters(lambda value: is_whole(value) and value >= 1))
     yield _call("engines.sample", engines.sample, drawn, skip=("table", "n"))

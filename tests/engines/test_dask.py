@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from engines.test_measure import numbers
+from engines.test_measure import table as judged
 from engines.test_places import FEATURES, local, table
-from upturn import engines
+from upturn import engines, metrics
 from upturn.engines import _grow, _parts
 from upturn.meta import TLearner
 from upturn.trees import CTSForest, UpliftForest, UpliftTree
@@ -165,3 +167,22 @@ def test_what_cannot_be_is_refused_in_words(change, error, said):
     }
     with pytest.raises(error, match=said):
         engines.fit(**{**asked, **change})
+
+
+@pytest.mark.usefixtures("cluster")
+def test_metrics_are_those_of_the_whole_table():
+    frame = judged()
+    data = frame["bought"], {name: frame[name] for name in ("fine", "coarse")}, frame["segment"]
+    expected = metrics.evaluate(*data, interval=None)
+    found = engines.evaluate(spread(frame), "bought", ["fine", "coarse"], "segment", interval=None)
+    np.testing.assert_allclose(numbers(found), numbers(expected), rtol=1e-12)
+    here = engines.evaluate(frame.lazy(), "bought", ["fine"], "segment", metrics=["autoc"], n_bootstrap=20)
+    there = engines.evaluate(spread(frame), "bought", ["fine"], "segment", metrics=["autoc"], n_bootstrap=20)
+    np.testing.assert_allclose(there["fine"]["autoc"].samples, here["fine"]["autoc"].samples, rtol=1e-12)
+    assert type(there.to_frame()).__module__.startswith("pandas")
+    response = metrics.expected_response(frame["bought"], frame["best"], frame["segment"])
+    assert engines.expected_response(spread(frame), "bought", "best", "segment") == pytest.approx(response, rel=1e-12)
+    curve = engines.curve(spread(frame), "bought", "fine", "segment", kind="qini")
+    np.testing.assert_allclose(
+        curve.y, metrics.qini_curve(frame["bought"], frame["fine"], frame["segment"]).y, rtol=1e-11
+    )

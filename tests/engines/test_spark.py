@@ -10,8 +10,10 @@ import pytest
 from sklearn.base import clone
 
 from engines.test_dask import MODELS, same
+from engines.test_measure import numbers
+from engines.test_measure import table as judged
 from engines.test_places import FEATURES, local, table
-from upturn import engines
+from upturn import engines, metrics
 from upturn.engines import _grow
 from upturn.engines._level import LevelQuestion
 from upturn.meta import TLearner
@@ -136,3 +138,16 @@ def test_a_pipeline_is_fitted_saved_and_loaded(spread, tmp_path):
     np.testing.assert_array_equal(scores, local(model, frame, "weight").predict(frame.select(FEATURES)))
     with pytest.raises(TypeError, match="expected UpliftTree"):
         SparkUplift(model=TLearner())
+
+
+def test_metrics_are_those_of_the_whole_table(spread):
+    frame = judged()
+    data = frame["bought"], {name: frame[name] for name in ("fine", "level")}, frame["segment"]
+    expected = metrics.evaluate(*data, interval=None, sample_weight=frame["weight"])
+    found = engines.evaluate(
+        spread(frame), "bought", ["fine", "level"], "segment", sample_weight="weight", interval=None
+    )
+    np.testing.assert_allclose(numbers(found), numbers(expected), rtol=1e-11, atol=1e-13)
+    here = engines.compare(frame.lazy(), "bought", ["fine", "level"], "segment", n_bootstrap=20)
+    there = engines.compare(spread(frame), "bought", ["fine", "level"], "segment", n_bootstrap=20)
+    np.testing.assert_allclose(there["se"], here["se"], rtol=1e-11)

@@ -205,3 +205,87 @@ def test_units_are_rows_or_groups_of_them(weighted):
     np.testing.assert_allclose(unit_y[starts[1] :], sums[1] / sums[0])
     size = rows[1] / 64
     assert (np.abs(np.bincount(groups - starts[1], minlength=64) - size) < 5 * np.sqrt(size)).all()
+
+
+def sums_by_score(y, score, arm, weight):
+    """Sums per distinct score, the highest first: what parts of a table add up before it travels."""
+    heavy = np.ones(len(y)) if weight is None else weight
+    found = []
+    for value in sorted(set(score.tolist()), reverse=True):
+        rows = score == value
+        sums = [(heavy * (arm == side) * rows * factor).sum() for side in (0, 1) for factor in (1.0, y)]
+        found.append([*sums, rows.sum()])
+    return np.array(found)
+
+
+@given(experiment=experiments(max_rows=14))
+@settings(max_examples=30)
+def test_a_table_walked_down_in_ranges_is_the_ranking(experiment):
+    experiment = with_weight(*experiment)
+    _, columns = arranged(*experiment)
+    totals, codes = totals_of(columns), list(range(9))
+    shares, arm_shares = np.array([0.3, 0.5, 1.0]), np.array([0.2, 1.0])
+    expected = walked(columns, codes, totals, shares=shares, arm_shares=arm_shares)
+    table = np.vstack([np.zeros((1, 5)), np.cumsum(sums_by_score(*experiment), axis=0)])
+    found = np.zeros((1, 9, 2)), np.empty((1, 3, 4)), np.empty((1, 2, 4))
+    places = np.zeros((1, 3), np.int64)
+    for start in range(0, len(table) - 1, 2):
+        piece, final = table[start : start + 3][None], start + 3 >= len(table)
+        ends = np.array([piece.shape[1]])
+        walking.walk_tables(np.array(codes), shares, arm_shares, totals, piece, ends, final, places, *found)
+    for mine, theirs in zip(found, expected[:3], strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+
+
+def test_cells_of_a_table_are_finer_towards_the_top():
+    people = np.cumsum(np.random.default_rng(0).integers(1, 4, 20000)).astype(np.float64)
+    kept, out = np.empty(len(people), np.bool_), np.empty(len(people), np.bool_)
+    last, widest = 0.0, people[-1] / 128
+    for i, here in enumerate(people):  # the rule in words
+        kept[i] = here - last >= min(1 + here // 8, widest) or i == len(people) - 1
+        last = here if kept[i] else last
+    assert walking.thin_table(people, people[-1], 0.0, 128, out) == kept.sum()
+    np.testing.assert_array_equal(out, kept)
+    sizes = np.diff(people[out], prepend=0.0)
+    assert sizes[:2].max() <= 3
+    assert sizes.max() <= widest + 3
+    assert 128 < out.sum() < 240
+
+
+def test_replicates_of_cells_are_draws_by_row_id():
+    rng = np.random.default_rng(1)
+    n, cells, replicates = 60, 4, 5
+    ids, cell, side = rng.integers(0, 2**60, n).astype(np.uint64), rng.integers(0, cells, n), rng.integers(0, 2, n)
+    y, weight, side = rng.normal(size=n), rng.uniform(0.5, 2.0, n), side.astype(np.uint8)
+    for scheme in (resampling.BOOTSTRAP, resampling.HALF):
+        for heavy in (weight, NONE):
+            sums = np.zeros((cells, 5, replicates))
+            resampling.replicate_cells(scheme, np.uint64(3), 2, ids, cell, side, y, heavy, sums)
+            counts = np.zeros((n, replicates))
+            for i in range(n):  # row by row: its count is what it adds where it is alone
+                alone = np.zeros((1, 5, replicates))
+                one, none = slice(i, i + 1), np.zeros(1, np.int64)
+                resampling.replicate_cells(scheme, np.uint64(3), 2, ids[one], none, side[one], y[one], NONE, alone)
+                counts[i] = alone[0, ranking.ROWS]
+            w = np.ones(n) if not len(heavy) else heavy
+            for c in range(cells):
+                for arm in (0, 1):
+                    rows = (cell == c) & (side == arm)
+                    np.testing.assert_allclose(sums[c, 2 * arm], (counts[rows] * w[rows, None]).sum(axis=0), atol=1e-12)
+                    drawn = (counts[rows] * (w * y)[rows, None]).sum(axis=0)
+                    np.testing.assert_allclose(sums[c, 2 * arm + 1], drawn, atol=1e-12)
+            tables, ends = np.empty((replicates, cells + 1, 5)), np.empty(replicates, np.int64)
+            walking.run_down(sums, tables, ends)
+            for r in range(replicates):
+                some = sums[sums[:, ranking.ROWS, r] > 0][:, :, r]
+                np.testing.assert_allclose(tables[r, 1 : ends[r]], np.cumsum(some, axis=0))
+    many = np.zeros((1, 5, 40))
+    n = 2000
+    ids, side = np.arange(n, dtype=np.uint64), np.zeros(n, np.uint8)
+    data = ids, np.zeros(n, np.int64), side, np.ones(n), NONE
+    for scheme, mean, variance in ((resampling.BOOTSTRAP, 1.0, 1.0), (resampling.HALF, 0.5, 0.25)):
+        many[:] = 0.0
+        resampling.replicate_cells(scheme, np.uint64(1), 0, *data, many)
+        drawn = many[0, ranking.ROWS]
+        assert abs(drawn.mean() / n - mean) < 0.02
+        assert 0.4 < drawn.var() / (n * variance) < 2.2

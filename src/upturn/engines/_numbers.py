@@ -78,7 +78,8 @@ def _columns_of(raw: Raw, names: Sequence[str]) -> Any:
     return read_columns(frame.select(*names).to_native())[0]
 
 
-def _series(raw: Raw, name: str) -> Any:
+def series_of(raw: Raw, name: str) -> Any:
+    """A column of a part as its library has it."""
     return nw.from_native(raw.frame, eager_only=True)[name].to_native()
 
 
@@ -86,7 +87,7 @@ def describe(roles: Roles, raw: Raw) -> Described:
     """The first look at a part."""
     if len(nw.from_native(raw.frame, eager_only=True)) == 0:
         return Described(None, {}, 0, (), (np.inf, 0.0, 0.0), True)
-    return look_at(roles, raw, _series(raw, roles.treatment))[0]
+    return look_at(roles, raw, series_of(raw, roles.treatment))[0]
 
 
 def look_at(roles: Roles, raw: Raw, treatment: Any) -> tuple[Described, Floats, Arms, Floats | None]:
@@ -99,14 +100,14 @@ def look_at(roles: Roles, raw: Raw, treatment: Any) -> tuple[Described, Floats, 
         else:
             gap = column.values.dtype.kind == "f" and bool(np.isnan(column.values.min()))
         columns.append(_Column(found, gap, raw.number))
-    outcome = read_outcome(_series(raw, roles.y))
+    outcome = read_outcome(series_of(raw, roles.y))
     rate = bool(((outcome == 0.0) | (outcome == 1.0)).all())
     labels, codes = find_labels(read_labels(treatment))
-    weight = None if roles.sample_weight is None else read_weight(_series(raw, roles.sample_weight))
+    weight = None if roles.sample_weight is None else read_weight(series_of(raw, roles.sample_weight))
     used = slice(None) if weight is None else weight > 0.0
     counts = np.bincount(codes[used], minlength=len(labels)).tolist()
     weighed, y = None if weight is None else weight[used], outcome[used]
-    values = _few_outcomes(y)
+    values = few_outcomes(y)
     if weighed is None or not len(weighed):
         heavy = (np.inf, 0.0, 0.0)
     else:
@@ -115,7 +116,7 @@ def look_at(roles: Roles, raw: Raw, treatment: Any) -> tuple[Described, Floats, 
     return said, outcome, codes, weight
 
 
-def _few_outcomes(y: Floats) -> tuple[float, ...]:
+def few_outcomes(y: Floats) -> tuple[float, ...]:
     """The smallest and the largest outcome, and one that is neither if there is any."""
     if not len(y):
         return ()
@@ -134,18 +135,19 @@ def _to_numbers(
         nothing = np.empty(0)
         return Numbers(np.empty((0, p)), nothing, np.empty(0, np.uint8), weight, firsts[raw.number], NO_IDS)
     X = encode_columns(_columns_of(raw, roles.features), schema, False)
-    y = scale.see(read_outcome(_series(raw, roles.y)))
-    found, codes = find_labels(read_labels(_series(raw, roles.treatment)))
+    y = scale.see(read_outcome(series_of(raw, roles.y)))
+    found, codes = find_labels(read_labels(series_of(raw, roles.treatment)))
     arm = np.array([labels.index(label) for label in found], np.uint8)[codes]
-    ids = NO_IDS if row_id is None else _read_ids(_series(raw, row_id), row_id)
+    ids = NO_IDS if row_id is None else read_ids(series_of(raw, row_id), row_id)
     if roles.sample_weight is None:
         return Numbers(X, y, arm, None, firsts[raw.number], ids)
-    weight = read_weight(_series(raw, roles.sample_weight))
+    weight = read_weight(series_of(raw, roles.sample_weight))
     used = weight > 0.0
     return Numbers(X[used], y[used], arm[used], weight[used], firsts[raw.number], ids[used] if len(ids) else ids)
 
 
-def _read_ids(column: Any, name: str) -> NDArray[np.uint64]:
+def read_ids(column: Any, name: str) -> NDArray[np.uint64]:
+    """A column of row ids."""
     values = np.asarray(column)
     if values.dtype.kind not in "iu":
         raise TypeError(f"row_id={name!r} holds values of type {values.dtype}: expected whole numbers, each once")

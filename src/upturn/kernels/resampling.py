@@ -23,6 +23,7 @@ from upturn.kernels._jit import (
     I8,
     U1,
     U4,
+    U8,
     F8_3_out,
     F8_out,
     I4_out,
@@ -35,7 +36,7 @@ from upturn.kernels._jit import (
     void,
 )
 from upturn.kernels.hashing import BOOTSTRAP as PURPOSE
-from upturn.kernels.hashing import GROUPS, below, draw, fold, uniform
+from upturn.kernels.hashing import GROUPS, REPLICATES, below, draw, fold, uniform
 
 BOOTSTRAP, HALF = 0, 1
 
@@ -158,3 +159,36 @@ def count_rows(seed, replicate, rows, starts, slots, counts):
 def resample(seed, replicate, rows, starts, counts):
     """The counts of one bootstrap replicate by row; ``rows[starts[a] : starts[a + 1]]`` are the rows of stratum a."""
     count_rows(seed, replicate, rows, starts, np.empty(len(rows), np.uint8), counts)
+
+
+@inner
+def _poisson(u):
+    """A Poisson number of mean 1 from a uniform one."""
+    count, chance = 0, 0.36787944117144233
+    below = chance
+    while u >= below and count < 15:
+        count += 1
+        chance /= count
+        below += chance
+    return count
+
+
+@kernel(void, i8, u8, i8, U8, I8, U1, F8, F8, F8_3_out)
+def replicate_cells(scheme, seed, number, ids, cell, side, y, weight, sums):
+    """Add up replicates ``number``, ``number + 1``, … of rows that may lie anywhere, by cell: ``sums`` is (cells, 5, replicates).
+
+    A row is drawn by the hash of its id, whatever lies beside it: a Poisson number of times of mean 1, or every other time for HALF.
+    The five are weight and outcome of control and of the arm, and rows. ``weight`` may be empty, which stands for 1 everywhere.
+    """
+    keys = np.empty(sums.shape[2], np.uint64)
+    for r in range(len(keys)):
+        keys[r] = fold(fold(seed, REPLICATES), np.uint64(number + r))
+    for i in range(len(y)):
+        c, s, w = cell[i], 2 * np.int64(side[i]), weight[i] if len(weight) else 1.0
+        for r in range(len(keys)):
+            word = draw(keys[r], ids[i])
+            count = np.int64(word >> np.uint64(63)) if scheme == HALF else _poisson(uniform(word))
+            if count:
+                sums[c, s, r] += count * w
+                sums[c, s + 1, r] += count * w * y[i]
+                sums[c, 4, r] += count

@@ -18,6 +18,7 @@ from upturn.kernels._jit import (
     B1,
     F8,
     F8_2,
+    F8_3,
     I8,
     U1,
     U1_2,
@@ -25,6 +26,11 @@ from upturn.kernels._jit import (
     B1_out,
     F8_2_out,
     F8_3_out,
+    I8_2_out,
+    I8_out,
+    b1,
+    f8,
+    i8,
     inner,
     kernel,
     void,
@@ -152,3 +158,50 @@ def thin(last, out):
         out[i] = keep
         if keep:
             kept = i
+
+
+@kernel(void, I8, F8, F8, F8_2, F8_3, I8, b1, I8_2_out, F8_3_out, F8_3_out, F8_3_out)
+def walk_tables(codes, shares, arm_shares, totals, tables, ends, final, places, folds, at, arms_at):
+    """Go on down tables of running sums that are there already, one for each replicate: rows 1 … ends[r] - 1 of each.
+
+    Row 0 is where the walk has come to, ``places`` and ``folds`` what it has read; it begins with zeros. ``final`` says that the
+    tables end here. Rankings whose rows lie in several places are walked down range by range.
+    """
+    _consume(codes, shares, arm_shares, totals, tables, ends, places, final, folds, at, arms_at)
+    if final:
+        for r in range(len(ends)):
+            for g in range(places[r, 0], len(shares)):
+                at[r, g, :] = totals[r]
+            for arm in range(2):
+                for g in range(places[r, 1 + arm], len(arm_shares)):
+                    arms_at[r, g, 2 * arm], arms_at[r, g, 2 * arm + 1] = totals[r, 2 * arm], totals[r, 2 * arm + 1]
+
+
+@kernel(i8, F8, f8, f8, i8, B1_out)
+def thin_table(people, total, kept, cells, out):
+    """Which rows of a table stay apart in replicates: about ``cells`` of them, finer towards the top, as in ``thin``.
+
+    ``people`` is the number of rows so far, ``kept`` that of the last one kept; returns how many are kept.
+    """
+    count, widest, grain = 0, max(total / cells, 1.0), max(cells // 16, 1)
+    for i in range(len(people)):
+        keep = people[i] - kept >= min(1.0 + people[i] // grain, widest) or people[i] == total
+        out[i] = keep
+        if keep:
+            kept = people[i]
+            count += 1
+    return count
+
+
+@kernel(void, F8_3, F8_3_out, I8_out)
+def run_down(sums, tables, ends):
+    """Tables of running sums from the sums of cells (cells, 5, replicates); cells in which nobody was drawn make no row."""
+    tables[:, 0, :] = 0.0
+    for r in range(sums.shape[2]):
+        end = 1
+        for c in range(len(sums)):
+            for j in range(5):
+                tables[r, end, j] = tables[r, end - 1, j] + sums[c, j, r]
+            if sums[c, ROWS, r] > 0.0:
+                end += 1
+        ends[r] = end

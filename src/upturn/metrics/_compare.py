@@ -117,7 +117,7 @@ class Evaluation(Mapping[str, dict[str, Any]]):
     ) -> None:
         self._numbers, self._asked, self.interval, self._library = numbers, asked, interval, library
         self._arms = ", ".join(f"{label!r} {size:,}" for label, size in zip(target.labels, target.sizes, strict=True))
-        self._n, self._rate = len(target.y), is_rate(target)
+        self._n, self._rate = len(target), is_rate(target)
 
     def __getitem__(self, model: str) -> dict[str, Any]:
         return self._numbers[model]
@@ -266,17 +266,9 @@ def evaluate(
     """
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     known = _Known(propensity, response)
-    if k is None:
-        raise ValueError("k=None: expected a share of the ranking, such as 0.3, or a number of people")
-    asked = _read_metrics(metrics, k)
+    asked = read_metrics(metrics, k)
     found = _judge_all(y, scores, treatment, asked, sample_weight, control, replicates, known)
-    numbers = {
-        model: {asked.name: found.number(m, j) for j, asked in enumerate(found.asked)} for m, model in enumerate(scores)
-    }
-    if len(numbers) > 1:
-        best, second = found.best_first()[:2]
-        _warn_if_tied(list(scores), best, second, found)
-    return Evaluation(numbers, found.asked, found.target, interval, library_of(*scores.values(), y, treatment))
+    return found.evaluation(list(scores), library_of(*scores.values(), y, treatment))
 
 
 @same_rows
@@ -336,43 +328,11 @@ def compare(
     >>> bool(table["low"][0] > 0)
     True
     """
-    _check_scores(scores)
-    if len(scores) < 2:
-        raise ValueError(f"scores holds {len(scores)} model(s): a comparison needs at least two, as {{'a': …, 'b': …}}")
-    check_baseline(baseline, scores)
+    check_models(scores, baseline)
     replicates = Replicates.read(interval, n_bootstrap, random_state, n_jobs, groups)
     known = _Known(propensity, response)
     found = _judge_all(y, scores, treatment, [Asked.read(metric)], sample_weight, control, replicates, known)
-    models, order = list(scores), found.best_first()
-    if baseline is None:
-        pairs = list(combinations(order, 2))
-    else:
-        base = models.index(baseline)
-        pairs = [(m, base) for m in order if m != base]
-    differences = [found.difference(a, b) for a, b in pairs]
-    _warn_if_tied(models, *pairs[0], found)
-    columns: dict[str, Any] = {
-        "model": [models[a] for a, _ in pairs],
-        "against": [models[b] for _, b in pairs],
-        "difference": [float(difference) for difference in differences],
-    }
-    columns |= _spread(differences)
-    if "p_value" in columns:
-        columns["p_holm"] = holm(np.array(columns["p_value"])).tolist()
-    asked, rate = found.asked[0], is_rate(found.target)
-    scale = asked.scale(rate)
-    formats: dict[str, Any] = dict.fromkeys(("difference", "se", "low", "high"), lambda v: number_text(scale * v))
-    notes = _adjusted([{"difference": difference} for difference in differences])
-    if len(pairs) > 1 and interval is not None:
-        notes.append(f"p_holm: adjusted for {len(pairs)} comparisons")
-    holm_text = _p_text if len(pairs) > 1 else None  # the same as p_value, and not printed twice
-    return Table(
-        columns,
-        title=f"Paired differences in {asked.head}{asked.unit(rate)}, on {plural(len(found.target.y), 'row')}{_intervals(interval)}",
-        formats=formats | {"p_value": _p_text, "p_holm": holm_text},
-        notes=notes,
-        library=library_of(*scores.values(), y, treatment),
-    )
+    return found.comparison(list(scores), baseline, library_of(*scores.values(), y, treatment))
 
 
 @dataclass(frozen=True)
@@ -389,7 +349,7 @@ class _Known:
 
 
 @dataclass(frozen=True)
-class _Found:
+class Found:
     """The numbers of several models, ``values[model][metric]``, and the same on every replicate where there are any."""
 
     target: Target
@@ -397,7 +357,7 @@ class _Found:
     values: list[list[float]]
     samples: list[list[Floats]]
     replicates: Replicates | None
-    before: _Found | None = None  # the same without adjustment
+    before: Found | None = None  # the same without adjustment
 
     def number(self, model: int, metric: int) -> float:
         """A float, or an Estimate."""
@@ -419,6 +379,52 @@ class _Found:
         """The models by falling first metric, those it is not defined for last."""
         return sorted(range(len(self.values)), key=lambda m: _falling(self.values[m][0]))
 
+    def evaluation(self, models: list[str], library: str | None) -> Evaluation:
+        """All numbers of all models, and a warning if the two best cannot be told apart."""
+        numbers = {
+            model: {asked.name: self.number(m, j) for j, asked in enumerate(self.asked)}
+            for m, model in enumerate(models)
+        }
+        if len(numbers) > 1:
+            best, second = self.best_first()[:2]
+            _warn_if_tied(models, best, second, self)
+        interval = None if self.replicates is None else self.replicates.interval
+        return Evaluation(numbers, self.asked, self.target, interval, library)
+
+    def comparison(self, models: list[str], baseline: str | None, library: str | None) -> Table:
+        """Paired differences between the models by the first metric."""
+        order = self.best_first()
+        if baseline is None:
+            pairs = list(combinations(order, 2))
+        else:
+            base = models.index(baseline)
+            pairs = [(m, base) for m in order if m != base]
+        differences = [self.difference(a, b) for a, b in pairs]
+        _warn_if_tied(models, *pairs[0], self)
+        columns: dict[str, Any] = {
+            "model": [models[a] for a, _ in pairs],
+            "against": [models[b] for _, b in pairs],
+            "difference": [float(difference) for difference in differences],
+        }
+        columns |= _spread(differences)
+        if "p_value" in columns:
+            columns["p_holm"] = holm(np.array(columns["p_value"])).tolist()
+        interval = None if self.replicates is None else self.replicates.interval
+        asked, rate = self.asked[0], is_rate(self.target)
+        scale = asked.scale(rate)
+        formats: dict[str, Any] = dict.fromkeys(("difference", "se", "low", "high"), lambda v: number_text(scale * v))
+        notes = _adjusted([{"difference": difference} for difference in differences])
+        if len(pairs) > 1 and interval is not None:
+            notes.append(f"p_holm: adjusted for {len(pairs)} comparisons")
+        holm_text = _p_text if len(pairs) > 1 else None  # the same as p_value, and not printed twice
+        return Table(
+            columns,
+            title=f"Paired differences in {asked.head}{asked.unit(rate)}, on {plural(len(self.target), 'row')}{_intervals(interval)}",
+            formats=formats | {"p_value": _p_text, "p_holm": holm_text},
+            notes=notes,
+            library=library,
+        )
+
 
 def _judge_all(
     y: Any,
@@ -429,7 +435,7 @@ def _judge_all(
     control: Any,
     replicates: Replicates | None,
     known: _Known,
-) -> _Found:
+) -> Found:
     """Every metric of every model on the same rows and the same replicates."""
     _check_scores(scores)
     target = read_measured(y, treatment, sample_weight, control=control)
@@ -441,7 +447,7 @@ def _judge_all(
         except (TypeError, ValueError) as error:
             raise type(error)(f"model {model!r}: {error}") from None
 
-    def judged(known: _Known) -> _Found:
+    def judged(known: _Known) -> Found:
         if known.nothing:
             return _judge_plain(target, asked, statistics, matrices, replicates)
         return _judge_adjusted(target, asked, matrices, replicates, known)
@@ -460,19 +466,19 @@ def _judge_plain(
     statistics: list[Statistic],
     matrices: list[Floats],
     replicates: Replicates | None,
-) -> _Found:
+) -> Found:
     """From the outcomes as they are."""
     models = [judge(target, matrix) for matrix in matrices]
     values = [[float(value) for value in measure(statistics, model)] for model in models]
     samples: list[list[Floats]] = []
     if replicates is not None:
         samples = replicate(statistics, models, Strata.of_arms(target, replicates.clusters), replicates)
-    return _Found(target, asked, values, samples, replicates)
+    return Found(target, asked, values, samples, replicates)
 
 
 def _judge_adjusted(
     target: Target, asked: list[Asked], matrices: list[Floats], replicates: Replicates | None, known: _Known
-) -> _Found:
+) -> Found:
     """From outcomes less what was expected, or from effect scores."""
     values: list[list[float]] = [[] for _ in matrices]
     samples: list[list[Floats]] = [[] for _ in matrices]
@@ -483,13 +489,24 @@ def _judge_adjusted(
             values[m].append(float(reading.measure([statistic], matrix)[0]))
             if drawn is not None:
                 samples[m].append(drawn[m][0])
-    return _Found(target, asked, values, samples, replicates)
+    return Found(target, asked, values, samples, replicates)
 
 
-def _read_metrics(metrics: Any, k: float) -> list[Asked]:
+def read_metrics(metrics: Any, k: float) -> list[Asked]:
+    """The metrics that were asked for."""
+    if k is None:
+        raise ValueError("k=None: expected a share of the ranking, such as 0.3, or a number of people")
     if not isinstance(metrics, list | tuple) or not metrics:
         raise ValueError(f"metrics={reprlib.repr(metrics)}: expected a list of names, such as ['auuc', 'qini']")
     return [Asked.read(item, k) for item in metrics]
+
+
+def check_models(scores: Any, baseline: Any) -> None:
+    """Refuse fewer than two models to compare, and a baseline that is none of them."""
+    _check_scores(scores)
+    if len(scores) < 2:
+        raise ValueError(f"scores holds {len(scores)} model(s): a comparison needs at least two, as {{'a': …, 'b': …}}")
+    check_baseline(baseline, scores)
 
 
 def _check_scores(scores: Any) -> None:
@@ -507,9 +524,9 @@ def check_baseline(baseline: Any, models: Mapping[str, Any]) -> None:
         raise ValueError(f"baseline={reprlib.repr(baseline)} is not among the models {list(models)!r}")
 
 
-def _warn_if_tied(models: list[str], best: int, second: int, found: _Found) -> None:
+def _warn_if_tied(models: list[str], best: int, second: int, found: Found) -> None:
     """Say so when the interval of the difference of two models contains 0."""
-    difference, n = found.difference(best, second), len(found.target.y)
+    difference, n = found.difference(best, second), len(found.target)
     if not isinstance(difference, Estimate):
         return
     if difference.low > 0 or difference.high < 0 or np.isnan(difference):

@@ -154,7 +154,7 @@ def uplift_curve(
     )
     check_target(convention, target)
     ranked = rank(target, scores, 1)
-    curve = curve_of(ranked, "joint" if joint else "separate", convention)
+    curve = curve_of(ranked.table, "joint" if joint else "separate", convention)
     curve = replace(curve, library=library_of(score, y, treatment))
     if replicates is None:
         return curve
@@ -162,8 +162,7 @@ def uplift_curve(
         raise ValueError(
             f"a band is drawn for upturn's own curves: leave convention={convention!r} or the interval out"
         )
-    statistic = Statistic(_joint_heights if joint else _separate_heights, shares=GRID, by_arm=not joint)
-    return banded(curve, statistic, ranked, Strata.of_arms(target, replicates.clusters), replicates)
+    return banded(curve, JOINT if joint else SEPARATE, ranked, Strata.of_arms(target, replicates.clusters), replicates)
 
 
 @same_rows
@@ -271,9 +270,8 @@ def _read_grid(grid: Any) -> Floats:
     return points
 
 
-def curve_of(ranked: Ranked, ranking: Ranking, convention: Convention | None = None) -> Curve:
-    """The curve of a ranked experiment."""
-    table = ranked.table
+def curve_of(table: Floats, ranking: Ranking, convention: Convention | None = None) -> Curve:
+    """The curve of a ranked experiment, by its table of running sums."""
     population, totals = table[:, W0] + table[:, W1], table[-1]
     if ranking == "joint":
         height = gains(table) / population[-1]
@@ -343,3 +341,7 @@ def _separate_heights(sums: Floats, totals: Floats) -> Floats:
 def _joint_heights(sums: Floats, totals: Floats) -> Floats:
     share = (sums[..., W0] + sums[..., W1]) / (totals[..., None, W0] + totals[..., None, W1])
     return np.asarray(rates(sums) * share)
+
+
+SEPARATE = Statistic(_separate_heights, shares=GRID, by_arm=True)
+JOINT = Statistic(_joint_heights, shares=GRID)

@@ -81,11 +81,10 @@ def qini_curve(
         if convention == "causalml":
             curve = person_by_person(population, height, table[:, W0] > 0, head_of_rates=False)
     elif convention == "libuplift":
-        x, u = curve_of(ranked, "separate")
+        x, u = curve_of(table, "separate")
         curve = Curve(x, u * table[-1, W1] * ranked.unit)
     else:
-        share = population / population[-1]
-        curve = Curve(share, deviations(table, table[-1]) + share * rates(table[-1]))
+        curve = qini_points(table)
     curve = replace(curve, library=library_of(score, y, treatment))
     if replicates is None:
         return curve
@@ -93,8 +92,7 @@ def qini_curve(
         raise ValueError(
             f"a band is drawn for upturn's own curves: leave convention={convention!r} or the interval out"
         )
-    statistic = Statistic(_qini_heights, shares=GRID, scheme="half")
-    return banded(curve, statistic, ranked, strata(replicates.clusters), replicates)
+    return banded(curve, QINI_HEIGHTS, ranked, strata(replicates.clusters), replicates)
 
 
 @same_rows
@@ -143,23 +141,13 @@ def toc_curve(
     ranked, strata = _read_curve(y, score, treatment, sample_weight, control, propensity, response, convention)
     table = ranked.table
     if convention == "causalml":
-        curve = curve_of(ranked, "joint", "causalml")
+        curve = curve_of(table, "joint", "causalml")
         n, k = len(curve.x) - 1, np.maximum(curve.x, 1)
         ready = np.interp(curve.x, table[:, W0] + table[:, W1], (table[:, W0] > 0) & (table[:, W1] > 0)) == 1
         toc = np.where(ready, curve.y / k - rates(table[-1]), 0.0)
         curve = Curve(curve.x / n, toc)
     else:
-        population = table[:, W0] + table[:, W1]
-        share = population / population[-1]
-        deviation = deviations(table, table[-1])
-        # Within a tie the curve is a hyperbola, so a wide one gets points of its own.
-        extra = np.linspace(0, 1, 201)[1:-1]
-        place = np.searchsorted(share, extra)
-        extra, place = extra[share[place] != extra], place[share[place] != extra]
-        x, height = np.insert(share, place, extra), np.insert(deviation, place, np.interp(extra, share, deviation))
-        height[1:] /= x[1:]
-        height[0], height[-1] = height[1], 0.0
-        curve = Curve(x, height)
+        curve = toc_points(table)
     curve = replace(curve, library=library_of(score, y, treatment))
     if replicates is None:
         return curve
@@ -167,8 +155,7 @@ def toc_curve(
         raise ValueError(
             f"a band is drawn for upturn's own curves: leave convention={convention!r} or the interval out"
         )
-    statistic = Statistic(_toc_heights, shares=GRID[1:], scheme="half")
-    return banded(curve, statistic, ranked, strata(replicates.clusters), replicates)
+    return banded(curve, TOC_HEIGHTS, ranked, strata(replicates.clusters), replicates)
 
 
 def _read_curve(
@@ -190,6 +177,28 @@ def _read_curve(
     return rank_one_group(effects, scores, target.weight), partial(Strata.of_values, target, effects)
 
 
+def qini_points(table: Floats) -> Curve:
+    """The Qini curve of a table of running sums."""
+    population = table[:, W0] + table[:, W1]
+    share = population / population[-1]
+    return Curve(share, deviations(table, table[-1]) + share * rates(table[-1]))
+
+
+def toc_points(table: Floats) -> Curve:
+    """The TOC curve of a table of running sums."""
+    population = table[:, W0] + table[:, W1]
+    share = population / population[-1]
+    deviation = deviations(table, table[-1])
+    # Within a tie the curve is a hyperbola, so a wide one gets points of its own.
+    extra = np.linspace(0, 1, 201)[1:-1]
+    place = np.searchsorted(share, extra)
+    extra, place = extra[share[place] != extra], place[share[place] != extra]
+    x, height = np.insert(share, place, extra), np.insert(deviation, place, np.interp(extra, share, deviation))
+    height[1:] /= x[1:]
+    height[0], height[-1] = height[1], 0.0
+    return Curve(x, height)
+
+
 def _qini_heights(sums: Floats, totals: Floats) -> Floats:
     ends = totals[..., None, :]
     share = (sums[..., W0] + sums[..., W1]) / (ends[..., W0] + ends[..., W1])
@@ -200,3 +209,7 @@ def _toc_heights(sums: Floats, totals: Floats) -> Floats:
     ends = totals[..., None, :]
     share = (sums[..., W0] + sums[..., W1]) / (ends[..., W0] + ends[..., W1])
     return np.asarray(deviations(sums, ends) / share)
+
+
+QINI_HEIGHTS = Statistic(_qini_heights, shares=GRID, scheme="half")
+TOC_HEIGHTS = Statistic(_toc_heights, shares=GRID[1:], scheme="half")

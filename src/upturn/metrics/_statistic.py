@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,18 @@ Scheme = Literal["bootstrap", "half"]
 SCHEMES: dict[Scheme, int] = {"bootstrap": BOOTSTRAP, "half": HALF}
 _NO_UNITS, _ONCE = np.empty(0, np.uint32), np.ones((1, 1), np.uint8)  # the data as their own replicate
 _LONG = 1 << 17  # rows of a ranking, beyond which its replicates join neighbouring ties
+
+
+class Sized(Protocol):
+    """A ranking by its size: the last row of its table, and what a weight of 1 stands for."""
+
+    @property
+    def totals(self) -> Floats:
+        """Weight and weighted outcome of control and of the arm."""
+
+    @property
+    def unit(self) -> float:
+        """In the weights that were given."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +78,14 @@ class Statistic:
     undefined: str = ""
     top: str = ""
 
-    def end(self, sums: Floats, totals: Floats, ranked: Ranked) -> Floats:
+    def end(self, sums: Floats, totals: Floats, ranked: Sized) -> Floats:
         """The number, or one per replicate, of a ranking; counts are in the weights that were given."""
         if self.sized:
             return self.finish(sums, totals, ranked.totals) * ranked.unit
         return self.finish(sums, totals)
 
 
-class _Plan:
+class Plan:
     """What several statistics ask of one walk: folds by code, and two lists of rising shares, without repetitions."""
 
     def __init__(self, statistics: Sequence[Statistic]) -> None:
@@ -102,6 +114,10 @@ class _Plan:
         at, arms_at = np.empty((n, len(self.shares), 4)), np.empty((n, len(self.arm_shares), 4))
         columns = last, ranked.y, ranked.side, ranked.weight
         walk(self.codes, self.shares, self.arm_shares, totals, *columns, unit, counts, folds, at, arms_at, tops)
+        return self.sums(folds, at, arms_at), tops
+
+    def sums(self, folds: Floats, at: Floats, arms_at: Floats) -> list[Floats]:
+        """What each statistic asked for, of what was gathered; the first axis is that of replicates."""
         sums = []
         for statistic in self.statistics:
             if statistic.shares is None:
@@ -110,12 +126,12 @@ class _Plan:
                 sums.append(arms_at[:, np.searchsorted(self.arm_shares, statistic.shares)])
             else:
                 sums.append(at[:, np.searchsorted(self.shares, statistic.shares)])
-        return sums, tops
+        return sums
 
 
 def measure(statistics: Sequence[Statistic], judged: Judged) -> list[Floats]:
     """Each statistic of one model: the mean over its rankings."""
-    plan, values = _Plan(statistics), [0.0] * len(statistics)
+    plan, values = Plan(statistics), [0.0] * len(statistics)
     for ranked, share in zip(judged.rankings, judged.shares, strict=True):
         sums, tops = plan.gather(ranked, ranked.totals[None, :], ranked.last)
         for j, statistic in enumerate(statistics):
@@ -131,7 +147,7 @@ def replicate(
 ) -> list[list[Floats]]:
     """``result[model][statistic]``: the statistic on every replicate, first axis, the same replicates for all."""
     strata.warn_if_few()
-    _warn_if_thin(statistics, strata)
+    warn_if_thin(statistics, strata)
     rankings = [
         [(ranked, _replicated_ties(ranked), strata.unit[ranked.order]) for ranked in model.rankings] for model in models
     ]
@@ -142,9 +158,9 @@ def replicate(
         mine = [j for j, statistic in enumerate(statistics) if statistic.scheme == scheme]
         if not mine:
             continue
-        plan = _Plan([statistics[j] for j in mine])
+        plan = Plan([statistics[j] for j in mine])
 
-        def block(numbers: range, scheme: Scheme = scheme, plan: _Plan = plan) -> list[list[Any]]:
+        def block(numbers: range, scheme: Scheme = scheme, plan: Plan = plan) -> list[list[Any]]:
             counts, totals = strata.draw(SCHEMES[scheme], replicates.seed, numbers)
             return [
                 [plan.gather(ranked, _pick(totals, ranked), ties, unit, counts) for ranked, ties, unit in places]
@@ -185,7 +201,7 @@ def warn_if_undefined(statistic: Statistic, *values: float) -> None:
     warn_user(f"the number is not defined, and NaN stands for it: {statistic.undefined}", UndefinedMetricWarning)
 
 
-def _warn_if_thin(statistics: Sequence[Statistic], strata: Strata) -> None:
+def warn_if_thin(statistics: Sequence[Statistic], strata: Strata) -> None:
     """Say so when the part of the ranking that a number is of has few rows; of a small arm the strata have said it."""
     whole = float(strata.rows.min())
     for statistic in statistics:
