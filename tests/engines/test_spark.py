@@ -148,6 +148,6 @@ def test_metrics_are_those_of_the_whole_table(spread):
         spread(frame), "bought", ["fine", "level"], "segment", sample_weight="weight", interval=None
     )
     np.testing.assert_allclose(numbers(found), numbers(expected), rtol=1e-11, atol=1e-13)
-    here = engines.compare(frame.lazy(), "bought", ["fine", "level"], "segment", n_bootstrap=20)
-    there = engines.compare(spread(frame), "bought", ["fine", "level"], "segment", n_bootstrap=20)
+    here = engines.compare(frame.lazy(), "bought", ["fine", "level"], "segment", n_bootstrap=16)
+    there = engines.compare(spread(frame), "bought", ["fine", "level"], "segment", n_bootstrap=16)
     np.testing.assert_allclose(there["se"], here["se"], rtol=1e-11)
