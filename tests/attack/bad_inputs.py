@@ -920,10 +920,13 @@ def _engines() -> Iterator[Call]:
     ):
         bad = {**whose, **dict.fromkeys(how, never)}
         yield _call(f"engines.{name}", getattr(engines, name), {**judged, **how}, only=bad)
-    drawn = {"table": frame, "n": 20, "random_state": 0}
+    planned = {"table": frame, "score": "x0", "fraction": 0.2}
+    yield _call("engines.target", engines.target, planned, wrap=lambda **given: engines.target(**given).table.collect(),
+                only={"table": never, "score": never, "row_id": no_name})  # fmt: skip
+    drawn = {"table": frame, "n": 20, "random_state": 0, "treatment": None}
     some = list(parameters(lambda value: is_whole(value) and value >= 1))
-    yield _call("engines.sample", engines.sample, drawn, skip=("table", "n"))
-    yield _call("engines.sample of rows", engines.sample, drawn, only={"table": never, "n": some})
+    yield _call("engines.sample", engines.sample, drawn, skip=("table", "n", "treatment"))
+    yield _call("engines.sample of rows", engines.sample, drawn, only={"table": never, "n": some, "treatment": no_name})
 
 
 @functools.cache

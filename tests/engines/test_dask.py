@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from engines.test_measure import numbers
 from engines.test_measure import table as judged
+from engines.test_measure_target import people
 from engines.test_places import FEATURES, local, table
 from upturn import engines, metrics
 from upturn.engines import _grow, _parts
@@ -186,3 +187,20 @@ def test_metrics_are_those_of_the_whole_table():
     np.testing.assert_allclose(
         curve.y, metrics.qini_curve(frame["bought"], frame["fine"], frame["segment"]).y, rtol=1e-11
     )
+
+
+@pytest.mark.usefixtures("cluster")
+def test_plans_treat_the_people_of_the_whole_table():
+    frame = people(coarse=True).with_columns(person=pl.int_range(900))
+    how = {"budget": 61.7, "cost": ["mail_cost", "call_cost"]}
+    score = {"mail": "mail", "call": "call"}
+    expected = engines.target(frame.lazy(), score, **how)
+    found = engines.target(spread(frame), score, row_id="person", **how)
+    labels = expected.table.collect()["recommended"].to_list()
+    assert found.table["recommended"].compute().tolist() == labels
+    assert found.n_treated == expected.n_treated > 10
+    with pytest.raises(ValueError, match="pass row_id="):
+        engines.target(spread(frame), "mail", fraction=0.2)
+    drawn = engines.sample(spread(frame), 60, random_state=3, treatment="segment")
+    expected = engines.sample(frame.lazy(), 60, random_state=3, treatment="segment")
+    assert drawn["person"].tolist() == expected["person"].to_list()

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from engines.test_dask import MODELS, same
 from engines.test_measure import numbers
 from engines.test_measure import table as judged
+from engines.test_measure_target import people
 from engines.test_places import FEATURES, local, table
 from upturn import engines, metrics
 from upturn.engines import _grow
@@ -151,3 +152,14 @@ def test_metrics_are_those_of_the_whole_table(spread):
     here = engines.compare(frame.lazy(), "bought", ["fine", "level"], "segment", n_bootstrap=16)
     there = engines.compare(spread(frame), "bought", ["fine", "level"], "segment", n_bootstrap=16)
     np.testing.assert_allclose(there["se"], here["se"], rtol=1e-11)
+
+
+def test_plans_treat_the_people_of_the_whole_table(spread):
+    frame = people(coarse=True).with_columns(person=pl.int_range(900))
+    how = {"budget": 61.7, "cost": ["mail_cost", "call_cost"]}
+    score = {"mail": "mail", "call": "call"}
+    expected = engines.target(frame.lazy(), score, **how)
+    found = engines.target(spread(frame), score, row_id="person", **how)
+    labels = expected.table.collect()["recommended"].to_list()
+    assert [row.recommended for row in found.table.select("recommended").collect()] == labels
+    assert found.n_treated == expected.n_treated > 10

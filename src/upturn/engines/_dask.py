@@ -76,3 +76,18 @@ def scored(part: Any, model: Any, features: list[str], names: list[str]) -> Any:
     n = len(part)
     scores = np.asarray(model.predict(part[features])).reshape(n, -1) if n else np.empty((0, len(names)))
     return part.assign(**{name: scores[:, k] for k, name in enumerate(names)})
+
+
+def add_column(table: Any, name: str, make: Callable[[Any], list[Any]], kind: type) -> Any:
+    """The table with a column that is made of each partition."""
+    import pandas as pd
+
+    empty = table._meta.assign(**{name: pd.Series([], dtype=kind)})
+    return table.map_partitions(extended, name, make, kind, meta=empty)
+
+
+def extended(part: Any, name: str, make: Callable[[Any], list[Any]], kind: type) -> Any:
+    """A frame of pandas with a column that is made of it."""
+    import pandas as pd
+
+    return part.assign(**{name: pd.Series(make(part), index=part.index, dtype=kind)})

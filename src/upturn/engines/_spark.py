@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from upturn.engines._dask import scored
+from upturn.engines._dask import extended, scored
 from upturn.engines._numbers import Raw
 from upturn.engines._places import Merge, answer, merged, told, unread
 
@@ -109,5 +109,19 @@ def predict(model: Any, table: Any, features: list[str], names: list[str]) -> An
     def add(parts: Iterator[Any]) -> Iterator[Any]:
         for part in parts:
             yield scored(part, model, features, names)
+
+    return table.mapInPandas(add, schema)
+
+
+def add_column(table: Any, name: str, make: Callable[[Any], list[Any]], kind: type) -> Any:
+    """The table with a column that is made of its parts."""
+    from pyspark.sql import types
+
+    sort = {bool: types.BooleanType, int: types.LongType, float: types.DoubleType, str: types.StringType}[kind]
+    schema = types.StructType([*table.schema.fields, types.StructField(name, sort())])
+
+    def add(parts: Iterator[Any]) -> Iterator[Any]:
+        for part in parts:
+            yield extended(part, name, make, kind)
 
     return table.mapInPandas(add, schema)

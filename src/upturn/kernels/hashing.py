@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from upturn.kernels._jit import F8_out, U8_out, inner, kernel, u8, void
+from upturn.kernels._jit import U8, F8_out, U8_out, inner, kernel, u8, void
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -82,3 +82,11 @@ def words(seed, purpose, index, out):
     key = fold(fold(seed, purpose), index)
     for i in range(len(out)):
         out[i] = draw(key, np.uint64(i))
+
+
+@kernel(void, u8, u8, u8, U8, U8_out)
+def words_of(seed, purpose, index, ids, out):
+    """The same words for rows by their ids: those of ``words`` where a row's id is its number."""
+    key = fold(fold(seed, purpose), index)
+    for i in range(len(out)):
+        out[i] = draw(key, ids[i])

@@ -61,13 +61,13 @@ class Path:
     def affordable(self, budget: float) -> int:
         """How many upgrades from the top a budget pays for."""
         spent = np.cumsum(self.cost)
-        return int(np.searchsorted(spent, _rounded_up(budget), side="right"))
+        return int(np.searchsorted(spent, rounded_up(budget), side="right"))
 
     def spend(self, budget: float, n: int) -> tuple[Path, int]:
         """The upgrades a budget is spent on: those from the top (returns how many), then what fits into the rest."""
         stop = self.affordable(budget)
         taken = np.arange(len(self)) < stop
-        left = _rounded_up(budget) - float(self.cost[:stop].sum())
+        left = rounded_up(budget) - float(self.cost[:stop].sum())
         fill(self.row, self.before, self.after, self.cost, stop, left, self.assignment(n, stop), taken)
         return Path(*(column[taken] for column in vars(self).values())), stop
 
@@ -83,7 +83,7 @@ class Path:
         return self.row[np.sort(first)]
 
 
-def _rounded_up(budget: float) -> float:
+def rounded_up(budget: float) -> float:
     """A budget that sums of costs do not miss by a rounding error."""
     return budget + 1e-9 * max(abs(budget), 1e-300)
 
@@ -93,16 +93,22 @@ def make_path(cost: Floats, benefit: Floats, floor: float, seed: np.uint64) -> P
 
     Ties are in the order of a word drawn for every row, a function of the seed and the row's number.
     """
-    size = cost.size
-    row, before, after = np.empty(size, np.uint32), np.empty(size, np.uint8), np.empty(size, np.uint8)
-    slope, extra_cost, extra_benefit = np.empty(size), np.empty(size), np.empty(size)
-    columns: tuple[NDArray[Any], ...] = (row, before, after, slope, extra_cost, extra_benefit)
-    count = upgrades(cost, benefit, float(floor), *columns)
-    if not count:
-        return Path(*(column[:0] for column in columns))
-    order, last = argsort_descending(slope[:count])
+    columns = list_upgrades(cost, benefit, floor)
+    row, slope = columns[0], columns[3]
+    if not len(row):
+        return Path(*columns)
+    order, last = argsort_descending(slope)
     if not last.all():  # upgrades of one slope belong to different rows, so any order of them will do
         tie, word = np.concatenate(([0], np.cumsum(last[:-1]))), np.empty(len(cost), np.uint64)
         words(seed, TIES, np.uint64(0), word)
         order = order[np.lexsort((word[row[order]], tie))]
     return Path(*(column[order] for column in columns))
+
+
+def list_upgrades(cost: Floats, benefit: Floats, floor: float) -> tuple[NDArray[Any], ...]:
+    """The upgrades steeper than ``floor``, person by person: the columns of a path."""
+    size = cost.size
+    row, before, after = np.empty(size, np.uint32), np.empty(size, np.uint8), np.empty(size, np.uint8)
+    columns: tuple[NDArray[Any], ...] = (row, before, after, np.empty(size), np.empty(size), np.empty(size))
+    count = upgrades(cost, benefit, float(floor), *columns)
+    return tuple(column[:count] for column in columns)
