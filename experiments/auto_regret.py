@@ -61,7 +61,10 @@ def one(name, split):
     )
     search, found, names, data = model.watched
     effects = search._effects(found.step, found.alive, None)[:, :, 0]
-    stack = combine(search.problems[0], effects, search.n_folds, "auto")
+    stacks = {
+        way: combine(search.problems[0], effects, search.n_folds, "auto", weighting)
+        for way, weighting in (("stack", "least-squares"), ("exponential", "exponential"))
+    }
     matrix = model._encode(test.X)
     fitted = [search.unseen.fit((search.n_steps, j, ()), len(data)) for j in range(len(names))]
     alone = np.column_stack([candidate._predict(matrix)[:, 0] for candidate in fitted])
@@ -69,7 +72,7 @@ def one(name, split):
     outside = np.array([auuc(test.y, column, test.treatment) for column in alone.T])
     alive = np.array(found.alive)
     ours = model.predict(test.X)
-    stacked = stack.average + (alone[:, alive] - stack.means) @ stack.weights
+    stacked = {way: one.average + (alone[:, alive] - one.means) @ one.weights for way, one in stacks.items()}
     labels = (test.treatment != model.control_).astype(float)
     chance = float(np.mean(data.arm))
     member = fit_response(None, data.X, data.y, None, data.schema, seed=split)
@@ -87,7 +90,7 @@ def one(name, split):
         ),
         "best": _short(max(outside)),
         "by auuc": _short(outside[alive[int(np.argmax(inside))]]),
-        "stack": _short(auuc(test.y, stacked, test.treatment)),
+        **{way: _short(auuc(test.y, effects, test.treatment)) for way, effects in stacked.items()},
         "auto": _short(auuc(test.y, ours, test.treatment)),
         "constant": model.constant_,
         **{key: [_short(gain.mean()), _short(gain.std() / np.sqrt(len(gain)))] for key, gain in gains.items()},

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from upturn.ensemble._weights import RIDGES, choose_ridge, fit_weights, fit_without_each, residual_sum
+from upturn.ensemble._weights import LEAST, RIDGES, choose_ridge, fit_weights, fit_without_each, residual_sum
 
 
 def make(seed, n=200, n_candidates=4, n_free=2, alike=0.0):
@@ -117,3 +117,51 @@ def test_noise_gets_the_strongest_ridge_or_no_weight_often():
         totals.append(fit_weights(grams.sum(axis=0), 1, choose_ridge(grams, 1))[1:].sum())
     assert np.mean(totals) < 0.06
     assert np.mean(np.array(totals) < 0.01) > 0.3
+
+
+def exponential_by_rows(table, n_free, ridge):
+    """The formula of the docstring, row by row."""
+    free, candidates, response = table[:, :n_free], table[:, n_free:-1], table[:, -1]
+    left = candidates - free @ np.linalg.lstsq(free, candidates, rcond=None)[0]
+    rest = response - free @ np.linalg.lstsq(free, response, rcond=None)[0]
+    length = np.linalg.norm(left, axis=0)
+    t = np.sqrt(len(table)) * (left.T @ rest) / (length * np.linalg.norm(rest))
+    shares = np.exp(t - t.max())
+    shares[shares < 0.05 * shares.sum()] = 0
+    u = shares / length / (shares / length).sum()
+    along = left @ u
+    scale = min(max((along @ rest) / ((1 + ridge) * (along @ along)), LEAST), 1.0)
+    a = scale * u
+    return np.concatenate([np.linalg.lstsq(free, response - candidates @ a, rcond=None)[0], a])
+
+
+@pytest.mark.parametrize("n_free", [1, 2])
+@pytest.mark.parametrize("ridge", RIDGES)
+def test_exponential_weights_are_those_of_the_formula(n_free, ridge):
+    for seed in range(5):
+        table = make(seed, n_candidates=4, n_free=n_free)
+        table[:, 0] = 1.0
+        table[:, -1] = 0.2 * table[:, n_free] + np.random.default_rng(seed).normal(size=len(table))
+        found = fit_weights(table.T @ table, n_free, ridge, "exponential")
+        assert found == pytest.approx(exponential_by_rows(table, n_free, ridge), rel=1e-9, abs=1e-12)
+        assert (found[n_free:] >= 0).all()
+        assert LEAST - 1e-12 <= found[n_free:].sum() <= 1 + 1e-12
+
+
+def test_exponential_weights_of_candidates_that_tell_nobody_apart():
+    table = make(4)
+    table[:, 0], table[:, 3] = 1.0, 2.0
+    found = fit_weights(table.T @ table, 2, 0.1, "exponential")
+    assert found[3] == 0.0
+    assert found[2:].sum() > 0
+    table[:, 2:-1] = 1.0
+    assert (fit_weights(table.T @ table, 2, 0.1, "exponential")[2:] == 0).all()
+    assert (fit_weights(make(1).T @ make(1), 2, np.inf, "exponential")[2:] == 0).all()
+
+
+def test_exponential_weights_keep_an_order_where_nothing_is_gained():
+    rng = np.random.default_rng(0)
+    table = np.column_stack([np.ones(200), rng.normal(size=(200, 2)), np.zeros(200)])
+    table[:, -1] = -table[:, 1] - table[:, 2] + rng.normal(size=200)
+    assert (fit_weights(table.T @ table, 1, 0.0)[1:] == 0).all()
+    assert fit_weights(table.T @ table, 1, 0.0, "exponential")[1:].sum() == pytest.approx(LEAST)

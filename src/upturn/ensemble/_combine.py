@@ -8,7 +8,7 @@ import numpy as np
 
 from upturn._arrays import Floats
 from upturn.ensemble._losses import Problem
-from upturn.ensemble._weights import choose_ridge, fit_weights, fit_without_each
+from upturn.ensemble._weights import Weighting, choose_ridge, fit_weights, fit_without_each
 
 
 @dataclass(frozen=True)
@@ -26,15 +26,17 @@ class Combined:
     losses: Floats
 
 
-def combine(problem: Problem, effects: Floats, n_folds: int, ridge: float | str) -> Combined:
+def combine(
+    problem: Problem, effects: Floats, n_folds: int, ridge: float | str, weighting: Weighting = "least-squares"
+) -> Combined:
     """The weights of candidates whose effects of unseen rows, a column each, are given; "auto" lets the folds choose the ridge."""
     predicted = np.ascontiguousarray(effects)
     means = problem.weight @ predicted[problem.rows] / problem.weight.sum()
     centred, n_free = predicted - means, problem.n_free
     grams = problem.grams(centred, n_folds)
-    ridge = choose_ridge(grams, n_free) if isinstance(ridge, str) else float(ridge)
-    coefficients = fit_weights(grams.sum(axis=0), n_free, ridge)
-    losses = [problem.losses(fit_without_each(grams, n_free, shrunk), centred) for shrunk in (np.inf, ridge)]
+    ridge = choose_ridge(grams, n_free, weighting) if isinstance(ridge, str) else float(ridge)
+    coefficients = fit_weights(grams.sum(axis=0), n_free, ridge, weighting)
+    losses = [problem.losses(fit_without_each(grams, n_free, shrunk, weighting), centred) for shrunk in (np.inf, ridge)]
     losses += [problem.losses_as_predicted(column, n_folds) for column in predicted.T]
     table = [
         (np.average(loss, weights=problem.weight), *mean_and_error(losses[0] - loss, problem.weight)) for loss in losses

@@ -58,9 +58,10 @@ class Problem:
         )
 
     def grams(self, effects: Floats, n_folds: int) -> Floats:
-        """Gram matrices, one a fold, of the free columns, candidates' effects and response."""
+        """Gram matrices, one a fold, of the free columns, candidates' effects and response; weights add up to as many rows as they are worth."""
         columns = [*self._free(), *(self.slope * effects[self.rows].T), self.response]
-        table = np.sqrt(self.weight)[:, None] * np.column_stack(columns)
+        worth = self.weight.sum() / (self.weight @ self.weight)
+        table = np.sqrt(worth * self.weight)[:, None] * np.column_stack(columns)
         return np.array([table[mine].T @ table[mine] for mine in (self.fold == f for f in range(n_folds))])
 
     def _free(self) -> list[Floats]:

@@ -33,6 +33,7 @@ from upturn.ensemble._candidates import read_candidates
 from upturn.ensemble._combine import combine
 from upturn.ensemble._losses import Loss, Problem, make_problems
 from upturn.ensemble._stack import AVERAGE, Stack, check_numbers
+from upturn.ensemble._weights import LEAST, Weighting
 
 _STACK = "stack"  # its row of ``losses_``
 _FOLDS, _NUISANCE, _MEMBERS = 1, 2, 3  # what seeds are for
@@ -73,6 +74,10 @@ class UpliftStacking(Stack):
     ridge : float or "auto"
         How strongly weights are shrunk towards 0, relative to the variance of a candidate's predictions; "auto" takes what does best on
         folds that the weights were not learnt from.
+    weighting : {"least-squares", "exponential"}
+        How the candidates share their weight. "least-squares" minimises the loss of the combination, and has most weights at 0. "exponential"
+        makes the weight of a candidate's predictions, in units of their spread, proportional to :math:`e^t`, t being the t-statistic of its own
+        gain, and minimises the loss over the sum of the weights alone: smoother, with an order even where nothing is gained.
     cv : int, splitter or list of splits
         Folds.
     n_jobs : int, optional
@@ -108,7 +113,8 @@ class UpliftStacking(Stack):
     References
     ----------
     Nie, Wager, "Quasi-oracle estimation of heterogeneous treatment effects", 2021 (stacking by the R-loss). Han, Wu, "Ensemble
-    method for estimating individualized treatment effects", 2022 (by the doubly robust one).
+    method for estimating individualized treatment effects", 2022 (by the doubly robust one). Leung, Barron, "Information theory and mixing
+    least-squares regressions", 2006 (exponential weights).
 
     Examples
     --------
@@ -136,6 +142,7 @@ class UpliftStacking(Stack):
         "propensity": ELSEWHERE,
         "clip": CLIP,
         "ridge": number(least=0) | one_of("auto"),
+        "weighting": one_of("least-squares", "exponential"),
         "cv": ELSEWHERE,
         "n_jobs": JOBS,
         "random_state": SEED,
@@ -155,6 +162,7 @@ class UpliftStacking(Stack):
         propensity: PropensitySpec = "auto",
         clip: float = 0.01,
         ridge: float | str = "auto",
+        weighting: Weighting = "least-squares",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -167,6 +175,7 @@ class UpliftStacking(Stack):
         self.propensity = propensity
         self.clip = clip
         self.ridge = ridge
+        self.weighting = weighting
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -196,10 +205,15 @@ class UpliftStacking(Stack):
         fitted = self._fit_all([list(candidates.values())[j] for j in used], data, seed, used)
         self.estimators_ = {self._names[j]: model for j, model in zip(used, fitted, strict=True)}
         self._keep_unseen(effects, counted, n_given)
-        if not used:
+        if self._weights.sum(axis=0).max() <= LEAST * (1 + 1e-9):
+            so = (
+                "predictions are the average effect and next to nothing more"
+                if used
+                else "everybody is predicted the average effect"
+            )
             warn_user(
-                "no model inside predicts the effects of unseen rows better than one effect for everybody, so everybody is predicted "
-                "the average effect: more rows, other features or other models (estimators=) may show more",
+                f"no model inside predicts the effects of unseen rows better than one effect for everybody, so {so}: more rows, other "
+                "features or other models (estimators=) may show more",
                 UserWarning,
             )
 
@@ -244,7 +258,10 @@ class UpliftStacking(Stack):
 
     def _weigh(self, problems: list[Problem], effects: Floats, names: list[str], n_folds: int) -> None:
         """Weights, intercepts and losses of every arm."""
-        found = [combine(problem, effects[:, :, k].T, n_folds, self.ridge) for k, problem in enumerate(problems)]
+        found = [
+            combine(problem, effects[:, :, k].T, n_folds, self.ridge, self.weighting)
+            for k, problem in enumerate(problems)
+        ]
         self._keep(names, found)
         self._losses = np.array([one.losses for one in found])
 

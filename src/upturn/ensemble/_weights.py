@@ -1,13 +1,16 @@
-r"""Weights of a stack: least squares under a ≥ 0 and Σ a ≤ 1, from sums of products alone.
+r"""Weights of a stack, a ≥ 0 and Σ a ≤ 1, from sums of products alone: by least squares, or by how sure each candidate's gain is.
 
 Everything is a function of the Gram matrix of the columns
 
     free columns (what is always fitted: intercepts), candidates, response
 
-so that a fold is left out by leaving its Gram matrix out.
+so that a fold is left out by leaving its Gram matrix out. The first free column is 1 for every row, so the first entry of a matrix is the number of
+its rows.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 from scipy.optimize import nnls
@@ -18,8 +21,13 @@ from upturn._arrays import Floats
 RIDGES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 
 
-def fit_weights(gram: Floats, n_free: int, ridge: float) -> Floats:
-    r"""Coefficients of all columns but the last, which is the response:
+Weighting = Literal["least-squares", "exponential"]
+LEAST = 0.01  # of the weight that exponential weights have together: an order is left even where no gain is
+_SMALL_SHARE = 0.05  # of those weights, below which a candidate has none
+
+
+def fit_weights(gram: Floats, n_free: int, ridge: float, weighting: Weighting = "least-squares") -> Floats:
+    r"""Coefficients of all columns but the last, which is the response. By least squares,
 
     .. math::
 
@@ -27,15 +35,43 @@ def fit_weights(gram: Floats, n_free: int, ridge: float) -> Floats:
         \quad\text{under}\quad a \ge 0,\; \textstyle\sum_j a_j \le 1,
 
     with Z the free columns, D the candidates and D̃ what Z leaves of them. Scaled like that, the ridge does not depend on the
-    units of a candidate.
+    units of a candidate. Exponential weights are a = s u of one scale s between 0 and 1, found in the same way, and
+
+    .. math:: u_j \propto e^{t_j} / \lVert \tilde D_j \rVert, \qquad t_j = \sqrt n \, \tilde D_j \cdot r / (\lVert \tilde D_j \rVert \lVert \tilde r \rVert),
+
+    the t-statistic of a candidate by itself.
     """
     n = len(gram) - 1 - n_free
     free, rest = slice(0, n_free), slice(n_free, None)
     inverse = np.linalg.pinv(gram[free, free], hermitian=True)
     left = gram[rest, rest] - gram[rest, free] @ inverse @ gram[free, rest]
-    a = np.zeros(n) if np.isinf(ridge) else _inside_simplex(left, ridge)
+    if np.isinf(ridge):
+        a = np.zeros(n)
+    elif weighting == "least-squares":
+        a = _inside_simplex(left, ridge)
+    else:
+        a = _exponential(left, np.diag(gram)[rest], gram[0, 0], ridge)
     b = inverse @ (gram[free, -1] - gram[free, n_free:-1] @ a)
     return np.concatenate([b, a])
+
+
+def _exponential(left: Floats, whole: Floats, rows: float, ridge: float) -> Floats:
+    """Exponential weights; a candidate that tells nobody apart has none, and none has any if all are like that.
+
+    ``whole`` are the squared lengths of the columns before the free ones were taken off.
+    """
+    size = np.diag(left)
+    told = size[:-1] > 1e-12 * whole[:-1]
+    if not told.any() or not size[-1] > 1e-12 * whole[-1]:
+        return np.zeros(len(told))
+    length = np.sqrt(np.where(told, size[:-1], 1.0))
+    t = np.sqrt(rows) * left[:-1, -1] / (length * np.sqrt(size[-1]))
+    shares = np.where(told, np.exp(t - t[told].max()), 0.0)
+    shares[shares < _SMALL_SHARE * shares.sum()] = 0.0
+    u = shares / length
+    u /= u.sum()
+    scale = (u @ left[:-1, -1]) / ((1.0 + ridge) * (u @ left[:-1, :-1] @ u))
+    return np.asarray(np.clip(scale, LEAST, 1.0) * u)
 
 
 def _inside_simplex(gram: Floats, ridge: float) -> Floats:
@@ -62,16 +98,18 @@ def residual_sum(gram: Floats, coefficients: Floats) -> float:
     return float(v @ gram @ v)
 
 
-def fit_without_each(grams: Floats, n_free: int, ridge: float) -> list[Floats]:
+def fit_without_each(grams: Floats, n_free: int, ridge: float, weighting: Weighting = "least-squares") -> list[Floats]:
     """For every fold, coefficients learnt on all the others; ``grams`` holds the Gram matrix of each."""
-    return [fit_weights(np.delete(grams, fold, axis=0).sum(axis=0), n_free, ridge) for fold in range(len(grams))]
+    return [
+        fit_weights(np.delete(grams, fold, axis=0).sum(axis=0), n_free, ridge, weighting) for fold in range(len(grams))
+    ]
 
 
-def choose_ridge(grams: Floats, n_free: int) -> float:
+def choose_ridge(grams: Floats, n_free: int, weighting: Weighting = "least-squares") -> float:
     """The ridge whose weights, learnt on all folds but one, do best on that one; of equals the largest."""
 
     def cost(ridge: float) -> float:
-        learnt = fit_without_each(grams, n_free, ridge)
+        learnt = fit_without_each(grams, n_free, ridge, weighting)
         return sum(residual_sum(gram, coefficients) for gram, coefficients in zip(grams, learnt, strict=True))
 
     return min(reversed(RIDGES), key=cost)
