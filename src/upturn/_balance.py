@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtr
 
-from upturn._arrays import Bools, Floats
+from upturn._arrays import Bools, Floats, Ints
 from upturn._experiment import Experiment
 from upturn._table import few_levels
 
@@ -46,11 +46,15 @@ def column_pvalues(values: Floats, n_levels: int | None, treated: Bools) -> list
     """P-values of what is compared of a column without missing values: its numbers, or every level as yes or no."""
     if n_levels is None:
         return [rank_pvalue(values, treated)]
-    codes, n1 = values.astype(np.int64), int(treated.sum())
-    ones, seen = np.bincount(codes, minlength=n_levels), np.bincount(codes[treated], minlength=n_levels)
-    pairs = zip(ones.tolist(), seen.tolist(), strict=True)
-    found = [count_pvalue(len(codes), one, n1, both) for one, both in pairs]
-    return found if n_levels > 2 else found[1:] or [1.0]  # of two levels, one says it all
+    codes = values.astype(np.int64)
+    return level_pvalues(np.bincount(codes, minlength=n_levels), np.bincount(codes[treated], minlength=n_levels))
+
+
+def level_pvalues(ones: Ints, seen: Ints) -> list[float]:
+    """P-values of every level, from its rows and those of them that are treated."""
+    n, n1 = int(ones.sum()), int(seen.sum())
+    found = [count_pvalue(n, one, n1, both) for one, both in zip(ones.tolist(), seen.tolist(), strict=True)]
+    return found if len(ones) > 2 else found[1:] or [1.0]  # of two levels, one says it all
 
 
 def flag_pvalue(flag: Bools, treated: Bools) -> float:
@@ -110,6 +114,36 @@ def rank_pvalue(values: Floats, treated: Bools) -> float:
     )  # mean rank (first + last + 1) / 2, less (n + 1) / 2
     variance = n1 * (n - n1) / (float(n) * (n - 1)) * float(centred @ centred)
     return two_sided(float(centred[treated].sum()) / np.sqrt(variance))
+
+
+class RankTest:
+    """The same test from counts of distinct values that come in order, some at a time, of all rows and of the treated ones."""
+
+    def __init__(self, n: int, n1: int) -> None:
+        self._n, self._n1, self._before, self._distinct = n, n1, 0, 0
+        self._square = self._treated = 0.0
+        self._common = self._common_treated = 0
+
+    def add(self, counts: Ints, treated: Ints) -> None:
+        """The next values."""
+        ends = self._before + np.cumsum(counts)
+        centred = (np.concatenate(([self._before], ends[:-1])) + ends - self._n) / 2
+        self._square += float(counts @ centred**2)
+        self._treated += float(treated @ centred)
+        self._before, self._distinct = int(ends[-1]), self._distinct + len(counts)
+        most = int(counts.argmax())
+        if counts[most] > self._common:
+            self._common, self._common_treated = int(counts[most]), int(treated[most])
+
+    def pvalue(self) -> float:
+        """After all of them."""
+        n, n1 = self._n, self._n1
+        if n1 in (0, n) or self._distinct < 2:
+            return 1.0
+        if self._distinct == 2 or n - self._common < _FEW:
+            return count_pvalue(n, self._common, n1, self._common_treated)
+        variance = n1 * (n - n1) / (float(n) * (n - 1)) * self._square
+        return two_sided(self._treated / np.sqrt(variance))
 
 
 def two_sided(z: float) -> float:

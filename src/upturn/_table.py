@@ -137,11 +137,20 @@ def find_identifiers(matrix: Floats, schema: Schema) -> list[str]:
     """Names of the categorical columns in which more than half of the rows have a value that no other row has."""
     found = []
     for j, levels in enumerate(schema.levels):
-        if levels is not None and len(levels) >= _IDENTIFIER and 2 * len(levels) > len(matrix):
+        if levels is not None and _may_name_rows(len(levels), len(matrix)):
             codes = matrix[:, j][~np.isnan(matrix[:, j])].astype(np.int64)
-            if _names_rows(np.bincount(codes, minlength=len(levels)), len(matrix)):
+            if is_identifier(np.bincount(codes, minlength=len(levels)), len(matrix)):
                 found.append(schema.names[j])
     return found
+
+
+def is_identifier(counts: Ints, n: int) -> bool:
+    """Whether a column looks like one, by the rows of its levels."""
+    return _may_name_rows(len(counts), n) and _names_rows(counts, n)
+
+
+def _may_name_rows(n_levels: int, n: int) -> bool:
+    return n_levels >= _IDENTIFIER and 2 * n_levels > n
 
 
 def _names_rows(counts: Ints, n: int) -> bool:
@@ -195,9 +204,18 @@ def pool_levels(column: NDArray[Any], n_levels: int, weight: Floats | None = Non
         return None
     known = ~np.isnan(column)
     codes = column[known].astype(np.int64)
-    if _names_rows(np.bincount(codes, minlength=n_levels), len(column)):
+    counts = np.bincount(codes, minlength=n_levels)
+    return place_levels(counts, len(column), None if weight is None else np.bincount(codes, weight[known], n_levels))
+
+
+def place_levels(counts: Ints, n: int, mass: NDArray[Any] | None = None) -> Ints | None:
+    """The same from the rows of every level, of ``n`` in all, and its weight."""
+    n_levels = len(counts)
+    if n_levels <= MOST_LEVELS:
+        return None
+    if _names_rows(counts, n):
         return np.zeros(n_levels, dtype=np.int64)
-    mass = np.bincount(codes, None if weight is None else weight[known], n_levels)
+    mass = counts if mass is None else mass
     frequent = np.sort(np.argsort(-mass, kind="stable")[: MOST_LEVELS - 1])
     place = np.full(n_levels, MOST_LEVELS - 1, dtype=np.int64)
     place[frequent] = np.arange(MOST_LEVELS - 1)

@@ -920,6 +920,13 @@ def _engines() -> Iterator[Call]:
     ):
         bad = {**whose, **dict.fromkeys(how, never)}
         yield _call(f"engines.{name}", getattr(engines, name), {**judged, **how}, only=bad)
+    checked = {"table": frame, "y": "y", "treatment": "t", "sample_weight": "w", "features": ["x0"]}
+    yield _call(
+        "engines.check",
+        engines.check,
+        checked,
+        only={"table": never, "y": never, "treatment": never, "sample_weight": no_name},
+    )
     planned = {"table": frame, "score": "x0", "fraction": 0.2}
     yield _call("engines.target", engines.target, planned, wrap=lambda **given: engines.target(**given).table.collect(),
                 only={"table": never, "score": never, "row_id": no_name})  # fmt: skip

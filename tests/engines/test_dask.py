@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from engines.test_measure import numbers
 from engines.test_measure import table as judged
+from engines.test_measure_check import table as trial
 from engines.test_measure_target import people
 from engines.test_places import FEATURES, local, table
 from upturn import engines, metrics
@@ -204,3 +205,12 @@ def test_plans_treat_the_people_of_the_whole_table():
     drawn = engines.sample(spread(frame), 60, random_state=3, treatment="segment")
     expected = engines.sample(frame.lazy(), 60, random_state=3, treatment="segment")
     assert drawn["person"].tolist() == expected["person"].to_list()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_checks_find_what_they_find_in_the_whole_table():
+    frame = trial(biased=True)
+    how = {"y": "bought", "treatment": "segment", "features": ["age", "city", "shop"]}
+    found = engines.check(spread(frame), **how)
+    assert str(found) == str(engines.check(frame.lazy(), **how))
+    assert "balance" in found.warnings

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from engines.test_dask import MODELS, same
 from engines.test_measure import numbers
 from engines.test_measure import table as judged
+from engines.test_measure_check import table as trial
 from engines.test_measure_target import people
 from engines.test_places import FEATURES, local, table
 from upturn import engines, metrics
@@ -163,3 +164,11 @@ def test_plans_treat_the_people_of_the_whole_table(spread):
     labels = expected.table.collect()["recommended"].to_list()
     assert [row.recommended for row in found.table.select("recommended").collect()] == labels
     assert found.n_treated == expected.n_treated > 10
+
+
+def test_checks_find_what_they_find_in_the_whole_table(spread):
+    frame = trial(biased=True)
+    how = {"y": "bought", "treatment": "segment", "features": ["age"]}
+    found = engines.check(spread(frame), **how)
+    assert str(found) == str(engines.check(frame.lazy(), **how))
+    assert "balance" in found.warnings

@@ -110,13 +110,18 @@ def check(
     limit = alpha / 5
     features = _feature_rows(trial)
     findings = [
-        _arm_sizes(trial, expected, limit),
-        _balance(features, limit),
+        arm_sizes(trial.arm_sizes, trial.data.target.labels, expected, limit, whole=trial.whole),
+        balance(features, limit),
         tell_apart(trial, limit),
-        _missing_features(features, limit),
+        missing_features(features, limit),
         _missing_outcomes(trial, limit),
     ]
-    findings = [*_rows(trial), *_clusters(trial), *findings, *_columns(trial, features)]
+    findings = [
+        *_rows(trial),
+        *_clusters(trial),
+        *findings,
+        *useless_columns(features, find_identifiers(trial.data.X, trial.data.schema)),
+    ]
     findings.append(heterogeneity(trial, sound=all(finding.status != "warning" for finding in findings)))
     order = sorted(features, key=lambda row: -abs(row.difference))
     data = trial.data
@@ -131,12 +136,19 @@ def _rows(trial: Trial) -> list[Finding]:
     """A warning where an arm has too few outcomes for any check to see anything; nothing otherwise."""
     target = trial.data.target
     counts = np.bincount(target.arm[trial.observed & (trial.weights > 0)], minlength=target.n_arms + 1)
-    few = [f"{label} has {count}" for label, count in zip(target.labels, counts, strict=True) if count < _FEWEST]
-    for code, label in enumerate(target.labels):
-        worth = statistics.effective_rows(trial.weights[trial.observed & (target.arm == code)])
-        if counts[code] >= _FEWEST and worth < 2:
-            few.append(f"{label} has {counts[code]}, whose weights are worth {worth:.2g}")
-        if trial.clusters is not None and len(set(trial.clusters[target.arm == code].tolist())) < 2:
+    codes, clusters = range(target.n_arms + 1), trial.clusters
+    worth = [statistics.effective_rows(trial.weights[trial.observed & (target.arm == code)]) for code in codes]
+    alone = [clusters is not None and len(set(clusters[target.arm == code].tolist())) < 2 for code in codes]
+    return few_rows(target.labels, counts, worth, alone)
+
+
+def few_rows(labels: list[Label], counts: Ints, worth: Sequence[float], alone: Sequence[bool]) -> list[Finding]:
+    """The same from the outcomes of every arm, how many rows they are worth, and whether they are of one cluster."""
+    few = [f"{label} has {count}" for label, count in zip(labels, counts, strict=True) if count < _FEWEST]
+    for code, label in enumerate(labels):
+        if counts[code] >= _FEWEST and worth[code] < 2:
+            few.append(f"{label} has {counts[code]}, whose weights are worth {worth[code]:.2g}")
+        if alone[code]:
             few.append(f"{label} has those of one cluster")
     if not few:
         return []
@@ -168,11 +180,10 @@ def _clusters(trial: Trial) -> list[Finding]:
     return [Finding("clusters", "warning", None, None, seen, advice)]
 
 
-def _columns(trial: Trial, features: list[FeatureRow]) -> list[Finding]:
-    """A note where columns say nothing, or name rows; nothing otherwise."""
+def useless_columns(features: list[FeatureRow], names: list[str]) -> list[Finding]:
+    """A note where columns say nothing, or ``names`` of them name rows; nothing otherwise."""
     empty = [row.feature for row in features if row.missing == 1]
     sparse = [row.feature for row in features if _NEARLY < row.missing < 1]
-    names = find_identifiers(trial.data.X, trial.data.schema)
     seen = [
         f"{what}: {', '.join(found[:5])}{', …' if len(found) > 5 else ''}"
         for what, found in (("empty", empty), ("nearly empty", sparse), ("like an identifier", names))
@@ -232,9 +243,16 @@ def _intended(
     return normal
 
 
-def _arm_sizes(trial: Trial, expected: Mapping[Label, float] | Sequence[float] | None, limit: float) -> Finding:
-    counts = trial.arm_sizes
-    shares = _intended(counts, trial.data.target.labels, expected)
+def arm_sizes(
+    counts: Ints,
+    labels: list[Label],
+    expected: Mapping[Label, float] | Sequence[float] | None,
+    limit: float,
+    *,
+    whole: bool = False,
+) -> Finding:
+    """Do the sizes of the arms, in ``whole`` clusters or in rows, fit the intended shares?"""
+    shares = _intended(counts, labels, expected)
     if shares is None:
         return Finding(
             "arm sizes",
@@ -247,7 +265,7 @@ def _arm_sizes(trial: Trial, expected: Mapping[Label, float] | Sequence[float] |
     pvalue = statistics.share_pvalue(counts, shares)
     meant = " / ".join(f"{share:.1%}" for share in shares)
     found = " / ".join(f"{share:.1%}" for share in counts / counts.sum())
-    what = "of clusters " if trial.whole else ""
+    what = "of clusters " if whole else ""
     seen = f"{found} {what}where {meant} was {'meant' if expected is not None else 'presumed'}, {p_text(pvalue)}"
     if pvalue >= limit:
         return Finding("arm sizes", "ok", pvalue, limit, seen)
@@ -312,7 +330,8 @@ def _flag_pvalue(trial: Trial, flag: Bools, rows: Indices, treated: Bools) -> fl
     return flag_pvalue(flag[rows], treated)
 
 
-def _balance(features: list[FeatureRow], limit: float) -> Finding:
+def balance(features: list[FeatureRow], limit: float) -> Finding:
+    """Do the arms agree in every feature?"""
     pvalue = min(1.0, min(row.pvalue for row in features) * len(features))
     widest = max(features, key=lambda row: abs(row.difference))
     seen = f"largest difference {abs(widest.difference):.3f} sd ({widest.feature}), {p_text(pvalue)}"
@@ -333,7 +352,8 @@ def _balance(features: list[FeatureRow], limit: float) -> Finding:
     )
 
 
-def _missing_features(features: list[FeatureRow], limit: float) -> Finding:
+def missing_features(features: list[FeatureRow], limit: float) -> Finding:
+    """Are features missing equally often in every arm?"""
     affected = [row for row in features if row.missing > 0]
     if not affected:
         return Finding("missing features", "ok", None, limit, "none is missing")
@@ -356,10 +376,17 @@ def _missing_features(features: list[FeatureRow], limit: float) -> Finding:
 
 def _missing_outcomes(trial: Trial, limit: float) -> Finding:
     gone, target = ~trial.observed, trial.data.target
+    pvalues = [_flag_pvalue(trial, gone, rows, t) for _, rows, t in trial.pairs] if gone.any() else []
+    counts = np.bincount(target.arm[gone], minlength=target.n_arms + 1)
+    return missing_outcomes(counts, target.sizes, target.labels, pvalues, limit)
+
+
+def missing_outcomes(gone: Ints, sizes: Ints, labels: list[Label], pvalues: Sequence[float], limit: float) -> Finding:
+    """Are outcomes missing equally often in every arm, by how many are and what that says of each arm beside control?"""
     if not gone.any():
         return Finding("missing outcomes", "ok", None, limit, "none is missing")
-    pvalue = min(1.0, len(trial.pairs) * min(_flag_pvalue(trial, gone, rows, t) for _, rows, t in trial.pairs))
-    shares = [f"{label} {gone[target.arm == k].mean():.1%}" for k, label in enumerate(target.labels)]
+    pvalue = min(1.0, len(pvalues) * min(pvalues))
+    shares = [f"{label} {share:.1%}" for label, share in zip(labels, gone / sizes, strict=True)]
     seen = f"missing: {', '.join(shares)}, {p_text(pvalue)}"
     if pvalue >= limit:
         return Finding(

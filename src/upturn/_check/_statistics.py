@@ -39,7 +39,7 @@ def standardised_difference(values: Floats, treated: Bools, weight: Floats) -> f
         mean = float(w @ v / total)
         means.append(mean)
         variances.append(float(w @ (v - mean) ** 2 / total))
-    return _in_deviations(means, variances)
+    return in_deviations(means, variances)
 
 
 def level_differences(codes: Ints, n_levels: int, treated: Bools, weight: Floats) -> list[float]:
@@ -51,11 +51,16 @@ def level_differences(codes: Ints, n_levels: int, treated: Bools, weight: Floats
         np.bincount(codes[group], weight[group], n_levels) / total
         for group, total in zip((~treated, treated), totals, strict=True)
     ]
-    pairs = zip(*(share.tolist() for share in shares), strict=True)
-    return [_in_deviations([a, b], [a * (1 - a), b * (1 - b)]) for a, b in pairs]
+    return share_differences(*shares)
 
 
-def _in_deviations(means: Sequence[float], variances: Sequence[float]) -> float:
+def share_differences(control: Floats, treated: Floats) -> list[float]:
+    """The same from the share of every level in either group."""
+    pairs = zip(control.tolist(), treated.tolist(), strict=True)
+    return [in_deviations([a, b], [a * (1 - a), b * (1 - b)]) for a, b in pairs]
+
+
+def in_deviations(means: Sequence[float], variances: Sequence[float]) -> float:
     """The difference of two means in standard deviations, averaged over the groups."""
     spread = float(np.sqrt((variances[0] + variances[1]) / 2))
     gap = means[1] - means[0]
@@ -111,15 +116,25 @@ def mean_difference(
         return Effect(found.value * unit, found.se * unit, found.low * unit, found.high * unit, found.pvalue)
     if clusters is not None:
         return _clustered_difference(y, treated, weight, clusters, interval)
-    value, square, parts = 0.0, 0.0, []
-    for group, sign in ((treated, 1.0), (~treated, -1.0)):
+    groups = []
+    for group in (treated, ~treated):
         w, v = weight[group], y[group]
-        total = float(w.sum())
         effective = effective_rows(w)
         if effective < 2:
             return _UNKNOWN
+        total = float(w.sum())
         mean = float(w @ v / total)
-        variance = float(w @ (v - mean) ** 2 / total) * effective / (effective - 1)
+        groups.append((effective, mean, float(w @ (v - mean) ** 2 / total)))
+    return welch(groups, interval)
+
+
+def welch(groups: Sequence[tuple[float, float, float]], interval: float = 0.95) -> Effect:
+    """The difference between the treated and control, from how many rows each is worth, its mean and its mean squared deviation."""
+    value, square, parts = 0.0, 0.0, []
+    for (effective, mean, spread), sign in zip(groups, (1.0, -1.0), strict=True):
+        if effective < 2:
+            return _UNKNOWN
+        variance = spread * effective / (effective - 1)
         value += sign * mean
         square += variance / effective
         parts.append((variance / effective) ** 2 / (effective - 1))

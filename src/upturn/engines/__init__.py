@@ -3,13 +3,15 @@
 A table is a path (a pattern, or a list of paths) of Parquet files, a polars LazyFrame, or a DataFrame of Dask or Spark. :func:`fit` puts the codes of
 files into a scratch folder, part after part, and the ordinary grower works on that; rows of a cluster stay where they are, and trees are grown from histograms that partitions
 add up. The model it returns is the model that ``fit`` of the whole table gives, to the last bit. :func:`predict` adds a model's scores to a table lazily, part after part;
-:func:`sample` draws rows by their number. :func:`evaluate`, :func:`compare`, :func:`curve` and :func:`expected_response` judge scores that are columns of a table, :func:`target` chooses whom to treat.
+:func:`sample` draws rows by their number. :func:`evaluate`, :func:`compare`, :func:`curve` and :func:`expected_response` judge scores that are columns of a table, :func:`target` chooses whom to treat,
+:func:`check` says whether the experiment is sound.
 """
 
+from upturn.engines._check import check
 from upturn.engines._evaluate import compare, curve, evaluate, expected_response
 from upturn.engines._fit import fit
 from upturn.engines._predict import predict
 from upturn.engines._sample import sample
 from upturn.engines._target import target
 
-__all__ = ["compare", "curve", "evaluate", "expected_response", "fit", "predict", "sample", "target"]
+__all__ = ["check", "compare", "curve", "evaluate", "expected_response", "fit", "predict", "sample", "target"]

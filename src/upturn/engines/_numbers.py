@@ -73,7 +73,8 @@ class Numbers(NamedTuple):
 # ------------------------------------------------------------------------------------------- what a part answers
 
 
-def _columns_of(raw: Raw, names: Sequence[str]) -> Any:
+def columns_of(raw: Raw, names: Sequence[str]) -> Any:
+    """Columns of a part behind the gate."""
     frame = nw.from_native(raw.frame, eager_only=True)
     return read_columns(frame.select(*names).to_native())[0]
 
@@ -90,16 +91,22 @@ def describe(roles: Roles, raw: Raw) -> Described:
     return look_at(roles, raw, series_of(raw, roles.treatment))[0]
 
 
-def look_at(roles: Roles, raw: Raw, treatment: Any) -> tuple[Described, Floats, Arms, Floats | None]:
-    """What a part with rows says about itself; its outcome, places of its labels among those it names, and weights."""
+def describe_columns(raw: Raw, names: Sequence[str]) -> list[_Column]:
+    """What a part with rows knows of its columns."""
     columns = []
-    for column, name in zip(_columns_of(raw, roles.features), roles.features, strict=True):
+    for column, name in zip(columns_of(raw, names), names, strict=True):
         found = frozenset(levels_of(column, name)) if column.categorical else None
         if column.values.dtype.kind == "O":
             gap = any(map(is_missing, set(column.values.tolist())))
         else:
             gap = column.values.dtype.kind == "f" and bool(np.isnan(column.values.min()))
         columns.append(_Column(found, gap, raw.number))
+    return columns
+
+
+def look_at(roles: Roles, raw: Raw, treatment: Any) -> tuple[Described, Floats, Arms, Floats | None]:
+    """What a part with rows says about itself; its outcome, places of its labels among those it names, and weights."""
+    columns = describe_columns(raw, roles.features)
     outcome = read_outcome(series_of(raw, roles.y))
     rate = bool(((outcome == 0.0) | (outcome == 1.0)).all())
     labels, codes = find_labels(read_labels(treatment))
@@ -134,7 +141,7 @@ def _to_numbers(
         weight = None if roles.sample_weight is None else np.empty(0)
         nothing = np.empty(0)
         return Numbers(np.empty((0, p)), nothing, np.empty(0, np.uint8), weight, firsts[raw.number], NO_IDS)
-    X = encode_columns(_columns_of(raw, roles.features), schema, False)
+    X = encode_columns(columns_of(raw, roles.features), schema, False)
     y = scale.see(read_outcome(series_of(raw, roles.y)))
     found, codes = find_labels(read_labels(series_of(raw, roles.treatment)))
     arm = np.array([labels.index(label) for label in found], np.uint8)[codes]
@@ -187,7 +194,7 @@ def understand(described: Sequence[Described], roles: Roles, control: Label | No
     """What all parts are together, from what each says about itself; without the places."""
     if not any(one.columns for one in described):
         raise ValueError("the table has no rows: expected one row per person")
-    schema = _union([one.columns for one in described if one.columns is not None], roles)
+    schema = union([one.columns for one in described if one.columns is not None], roles)
     found: dict[Label, int] = {}
     for one in described:
         for label, count in one.rows.items():
@@ -214,7 +221,7 @@ def understand(described: Sequence[Described], roles: Roles, control: Label | No
     return Whole(schema, labels, rows, scale, low < high, heaviest, firsts, rate)
 
 
-def _union(parts: Sequence[Sequence[_Column]], roles: Roles) -> Schema:
+def union(parts: Sequence[Sequence[_Column]], roles: Roles) -> Schema:
     """The schema of all parts."""
     levels: list[tuple[Label, ...] | None] = []
     gaps = []

@@ -1,0 +1,393 @@
+"""Is the experiment of a table in parts sound? What `upturn.check` finds in the whole table.
+
+Everything that is counted is counted where the rows are, one feature after the other: rows of every level, or of every distinct value, by arm. Two
+checks fit models, and see a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import narwhals.stable.v1 as nw
+import numpy as np
+
+from upturn._arrays import Arms, Bools, Floats, Ints
+from upturn._balance import RankTest, count_pvalue, level_pvalues
+from upturn._check import _statistics as statistics
+from upturn._check._examine import (
+    arm_sizes,
+    balance,
+    few_rows,
+    missing_features,
+    missing_outcomes,
+    useless_columns,
+)
+from upturn._check._models import heterogeneity, tell_apart
+from upturn._check._report import ArmRow, CheckReport, FeatureRow, Finding
+from upturn._check._trial import Trial
+from upturn._columns import check_magnitude, power_of_two, read_outcome, read_weight
+from upturn._parameters import SEED, number
+from upturn._parameters import check as check_option
+from upturn._table import Schema, encode_columns, is_identifier, place_levels
+from upturn._target import Label, find_labels, name_arms, read_labels, weight_unit
+from upturn.engines._gather import Roles
+from upturn.engines._measured import Rows
+from upturn.engines._numbers import Raw, columns_of, describe_columns, series_of, union
+from upturn.engines._open import check_column, library_of, names_in, opened
+from upturn.engines._places import Places
+from upturn.engines._ranking import Ranking, tables_of
+from upturn.engines._sample import sample
+from upturn.kernels.ranking import ROWS, W1
+from upturn.kernels.sampling import NO_IDS
+
+SAMPLE = 100_000  # rows that the two models see
+
+
+def check(
+    table: Any,
+    y: str,
+    treatment: str,
+    *,
+    features: list[str] | None = None,
+    sample_weight: str | None = None,
+    control: Label | None = None,
+    expected: Mapping[Label, float] | Sequence[float] | None = None,
+    alpha: float = 0.05,
+    random_state: Any = 0,
+) -> CheckReport:
+    """Is this experiment sound? The findings of :func:`upturn.check`, of a table in parts.
+
+    Arm sizes, balance, what is missing and effects are those of all rows. The classifier and heterogeneity fit models, and see at most 100,000 rows, drawn by arm
+    (:func:`sample`); where those are not all, the findings say so.
+
+    Parameters
+    ----------
+    table : path(s), pattern, polars LazyFrame, Dask DataFrame or Spark DataFrame
+        It is read once for every feature, and must not change meanwhile.
+    y, treatment : str
+        Columns of the outcome, in which values may be missing, and of the arm's label.
+    features : list of str, optional
+        Columns known before the treatment; all others by default.
+    sample_weight : str, optional
+        Column of weights for the effects and for the standardised differences.
+    control, expected, alpha, random_state
+        As in :func:`upturn.check`.
+
+    Returns
+    -------
+    CheckReport
+
+    Examples
+    --------
+    >>> import numpy as np, polars as pl
+    >>> from upturn import engines
+    >>> rng = np.random.default_rng(0)
+    >>> given = rng.integers(0, 2, 2000)
+    >>> table = pl.LazyFrame({"age": rng.normal(40 + 5 * given, 10), "given": given, "bought": rng.integers(0, 2, 2000)})
+    >>> engines.check(table, "bought", "given").warnings
+    ('balance', 'classifier')
+    """
+    check_option("alpha", alpha, number(above=0, below=1).named("a probability, such as 0.05"))
+    check_option("random_state", random_state, SEED)
+    roles = _read_roles(table, y, treatment, sample_weight, features)
+    limit = alpha / 5
+    with opened(table, [*roles.features, *roles.taken]) as places:
+        people = _read_people(places, roles, control)
+        found = [_feature(places, people, roles, name) for name in roles.features]
+    rows = [row for row, _ in found]
+    trial = _sampled(table, roles, people, random_state)
+    part = int(people.sizes.sum()) > SAMPLE
+    pairs = range(1, len(people.labels))
+    gone = people.sizes - people.outcomes
+    findings = [
+        arm_sizes(people.sizes, people.labels, expected, limit),
+        balance(rows, limit),
+        _said(tell_apart(trial, limit), part),
+        missing_features(rows, limit),
+        missing_outcomes(
+            gone, people.sizes, people.labels, [_flag_pvalue(gone, people.sizes, k) for k in pairs], limit
+        ),
+    ]
+    few = few_rows(people.labels, people.counted, people.worth.tolist(), [False] * len(people.labels))
+    names = [row.feature for row, identifies in found if identifies]
+    findings = [*few, *findings, *useless_columns(rows, names)]
+    findings.append(_said(heterogeneity(trial, sound=all(f.status != "warning" for f in findings)), part))
+    order = sorted(rows, key=lambda row: -abs(row.difference))
+    n, p = int(people.sizes.sum()), len(roles.features)
+    return CheckReport(n, p, tuple(findings), _arm_rows(people), tuple(order), library_of(table), people.rate)
+
+
+def _read_roles(table: Any, y: Any, treatment: Any, sample_weight: Any, features: Any) -> Roles:
+    columns = names_in(table)
+    check_column(y, columns, "y")
+    check_column(treatment, columns, "treatment")
+    if sample_weight is not None:
+        check_column(sample_weight, columns, "sample_weight")
+    taken = {y, treatment, sample_weight}
+    if features is not None and not isinstance(features, list | tuple):
+        raise TypeError(f"features={features!r}: expected a list of columns' names")
+    chosen = [name for name in columns if name not in taken] if features is None else list(features)
+    for name in chosen:
+        check_column(name, columns, "features")
+    if not chosen or len(set(chosen)) < len(chosen) or taken & set(chosen):
+        raise ValueError(
+            f"features={chosen!r}: expected names of columns, each once, that are neither outcome nor treatment nor weight"
+        )
+    return Roles(y, treatment, sample_weight, chosen)
+
+
+def _sampled(table: Any, roles: Roles, people: People, random_state: Any) -> Trial:
+    drawn = sample(table, SAMPLE, random_state, treatment=roles.treatment)
+    X = nw.from_native(drawn, eager_only=True).select(roles.features).to_native()
+    weight = None if roles.sample_weight is None else drawn[roles.sample_weight]
+    return Trial.read(X, drawn[roles.y], drawn[roles.treatment], weight, people.labels[0], None, random_state)
+
+
+def _said(finding: Finding, part: bool) -> Finding:
+    return replace(finding, seen=f"{finding.seen} (a sample of {SAMPLE:,} rows)") if part else finding
+
+
+# ------------------------------------------------------------------------------------------- arms and outcomes
+
+
+class People(NamedTuple):
+    """What all parts together know of their arms: rows, rows with an outcome, those of them with weight, what these are worth, means and
+    mean squared deviations of the outcome, in ``unit``."""
+
+    labels: list[Label]
+    sizes: Ints
+    outcomes: Ints
+    counted: Ints
+    worth: Floats
+    mean: Floats
+    spread: Floats
+    unit: float
+    heavy: float  # what weights are divided by
+    rate: bool
+
+
+def _read_people(places: Places, roles: Roles, control: Label | None) -> People:
+    looks: list[_Look] = places.ask(partial(_look, roles))
+    counts: dict[Label, int] = {}
+    for look in looks:
+        for label, count in look.rows.items():
+            counts[label] = counts.get(label, 0) + count
+    if not counts:
+        raise ValueError("the table has no rows: expected one row per person")
+    name, arms = name_arms(list(counts), control, sum(counts.values()))
+    labels = [name, *arms]
+    ends = np.array([value for look in looks for value in look.ends])
+    if not len(ends):
+        raise ValueError("y is missing in every row: there is no outcome to judge an experiment by")
+    check_magnitude(ends, "y")
+    largest = float(np.abs(ends).max())
+    unit = power_of_two(largest) if largest and not 1e-70 < largest < 1e70 else 1.0
+    heavy = weight_unit(max(look.heaviest for look in looks))
+    first = places.ask(partial(_outcome_sums, roles, labels, unit, heavy, None), _add)
+    outcomes, counted, total, squares, sums, everybody = first
+    if (everybody <= 0).any():
+        empty = [label for label, mass in zip(labels, everybody, strict=True) if mass <= 0]
+        raise ValueError(
+            f"sample_weight is zero for every row of arm(s) {empty!r}: each arm needs some positive weight"
+        )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = sums / total
+        deviations = places.ask(partial(_outcome_sums, roles, labels, unit, heavy, mean), _add)[4]
+        worth = np.where(total > 0, total * total / squares, 0.0)
+        spread = deviations / total
+    sizes = np.array([counts[label] for label in labels])
+    rate = all(look.rate for look in looks)
+    return People(
+        labels, sizes, outcomes.astype(np.int64), counted.astype(np.int64), worth, mean, spread, unit, heavy, rate
+    )
+
+
+class _Look(NamedTuple):
+    rows: Mapping[Label, int]
+    ends: tuple[float, ...]  # smallest and largest outcome
+    heaviest: float
+    rate: bool
+
+
+def _look(roles: Roles, raw: Raw) -> _Look:
+    if not len(nw.from_native(raw.frame, eager_only=True)):
+        return _Look({}, (), 0.0, rate=True)
+    y = read_outcome(series_of(raw, roles.y), missing=True)
+    known = y[~np.isnan(y)]
+    labels, codes = find_labels(read_labels(series_of(raw, roles.treatment)))
+    counts = np.bincount(codes, minlength=len(labels)).tolist()
+    ends = (float(known.min()), float(known.max())) if len(known) else ()
+    heaviest = 1.0 if roles.sample_weight is None else float(read_weight(series_of(raw, roles.sample_weight)).max())
+    return _Look(dict(zip(labels, counts, strict=True)), ends, heaviest, bool(((known == 0) | (known == 1)).all()))
+
+
+def _arms(roles: Roles, labels: list[Label], heavy: float, raw: Raw) -> tuple[Arms, Floats]:
+    """Arms and weights of a part with rows."""
+    found, codes = find_labels(read_labels(series_of(raw, roles.treatment)))
+    arm = np.array([labels.index(label) for label in found], np.uint8)[codes]
+    weight = (
+        np.ones(len(arm)) if roles.sample_weight is None else read_weight(series_of(raw, roles.sample_weight)) / heavy
+    )
+    return arm, weight
+
+
+def _outcome_sums(
+    roles: Roles, labels: list[Label], unit: float, heavy: float, mean: Floats | None, raw: Raw
+) -> Floats:
+    """By arm, of rows with an outcome: how many, with weight, weight, its square, weighted outcomes (or squared deviations); the weight of all."""
+    if not len(nw.from_native(raw.frame, eager_only=True)):
+        return np.zeros((6, len(labels)))
+    y = read_outcome(series_of(raw, roles.y), missing=True) / unit
+    arm, weight = _arms(roles, labels, heavy, raw)
+    seen: Bools = ~np.isnan(y)
+    code, w, v = arm[seen], weight[seen], y[seen]
+    last = w * v if mean is None else w * (v - mean[code]) ** 2
+    columns = [np.bincount(code, column, minlength=len(labels)) for column in (None, w > 0, w, w * w, last)]
+    return np.array([*columns, np.bincount(arm, weight, minlength=len(labels))], dtype=np.float64)
+
+
+def _add(arrays: Sequence[Any]) -> Any:
+    return np.sum(arrays, axis=0)
+
+
+def _arm_rows(people: People) -> tuple[ArmRow, ...]:
+    rows, n, unit = [], int(people.sizes.sum()), people.unit
+    for k, label in enumerate(people.labels):
+        size, seen, mean = int(people.sizes[k]), int(people.outcomes[k]), float(people.mean[k]) * unit
+        effect: tuple[float | None, ...] = (None,) * 4
+        if k:
+            groups = [(float(people.worth[j]), float(people.mean[j]), float(people.spread[j])) for j in (k, 0)]
+            found = statistics.welch(groups)
+            effect = (found.value * unit, found.low * unit, found.high * unit, found.pvalue)
+        rows.append(ArmRow(label, size, size / n, seen, mean, *effect))
+    return tuple(rows)
+
+
+# ------------------------------------------------------------------------------------------- features
+
+
+def _flag_pvalue(flags: Ints, sizes: Ints, k: int) -> float:
+    """P-value of how often something is so in arm k and in control."""
+    return count_pvalue(int(sizes[0] + sizes[k]), int(flags[0] + flags[k]), int(sizes[k]), int(flags[k]))
+
+
+def _feature(raws: Places, people: People, roles: Roles, name: str) -> tuple[FeatureRow, bool]:
+    """What is to be said of a feature, and whether it looks like an identifier."""
+    own = roles._replace(features=[name])
+    schema = union([one for one in raws.ask(partial(_describe, name)) if one is not None], own)
+    places = raws.change(partial(_column, own, schema, people.labels, people.heavy))
+    levels, n_arms, n = schema.levels[0], len(people.labels), int(people.sizes.sum())
+    identifies = False
+    if levels is None:
+        first = places.ask(partial(_number_sums, n_arms, None, 1.0), _merge_numbers)
+        known, differences = first[0][0].astype(np.int64), _number_differences(places, n_arms, *first)
+    else:
+        counts, mass = places.ask(partial(_level_sums, n_arms, len(levels)), _add)
+        identifies = is_identifier(counts.sum(axis=0).astype(np.int64), n)
+        place = place_levels(counts.sum(axis=0).astype(np.int64), n)
+        if place is not None:
+            counts, mass = (np.array([np.bincount(place, row) for row in table]) for table in (counts, mass))
+        known = counts.sum(axis=1).astype(np.int64)
+        differences = [_level_difference(mass, k) for k in range(1, n_arms)]
+    gone, pvalue, comparisons, gone_pvalue = people.sizes - known, 1.0, 0, 1.0
+    for k in range(1, n_arms):
+        if gone.any():
+            gone_pvalue = min(gone_pvalue, _flag_pvalue(gone, people.sizes, k))
+        if levels is None:
+            pvalues = [_rank_pvalue(places, name, known, k)]
+        else:
+            pair = counts[0] + counts[k]
+            pvalues = level_pvalues(pair.astype(np.int64), counts[k].astype(np.int64))
+        comparisons += len(pvalues)
+        pvalue = min([pvalue, *pvalues])
+    row = FeatureRow(
+        name,
+        max([0.0, *differences], key=abs),
+        min(1.0, pvalue * max(comparisons, 1)),
+        float(gone.sum() / n),
+        min(1.0, gone_pvalue * (n_arms - 1)),
+    )
+    return row, identifies
+
+
+def _describe(name: str, raw: Raw) -> Any:
+    return describe_columns(raw, [name]) if len(nw.from_native(raw.frame, eager_only=True)) else None
+
+
+def _column(roles: Roles, schema: Schema, labels: list[Label], heavy: float, raw: Raw) -> Rows:
+    """One column of a part, with its arms and weights; the outcome plays no part."""
+    (name,) = roles.features
+    if not len(nw.from_native(raw.frame, eager_only=True)):
+        nothing = np.empty(0)
+        return Rows(nothing, np.empty(0, np.uint8), nothing, {name: nothing}, {"weight": nothing}, 0, NO_IDS)
+    arm, weight = _arms(roles, labels, heavy, raw)
+    values = np.add(encode_columns(columns_of(raw, [name]), schema, False)[:, 0], 0.0)
+    return Rows(np.zeros(len(arm)), arm, np.empty(0), {name: values}, {"weight": weight}, 0, NO_IDS)
+
+
+def _of(rows: Rows) -> tuple[Floats, Arms, Floats]:
+    """Values that are known, with their arms and weights."""
+    ((_, values),) = rows.numbers.items()
+    known = ~np.isnan(values)
+    return values[known], rows.arm[known], rows.labels["weight"][known]
+
+
+def _level_sums(n_arms: int, n_levels: int, rows: Rows) -> Floats:
+    """Rows and weight of every level, by arm."""
+    values, arm, weight = _of(rows)
+    cells, shape = arm * np.int64(n_levels) + values.astype(np.int64), (n_arms, n_levels)
+    size = n_arms * n_levels
+    return np.array([np.bincount(cells, column, size).reshape(shape) for column in (None, weight)], dtype=np.float64)
+
+
+def _level_difference(mass: Floats, k: int) -> float:
+    totals = mass.sum(axis=1)
+    if min(totals[0], totals[k]) <= 0:
+        return 0.0
+    sizes = statistics.share_differences(mass[0] / totals[0], mass[k] / totals[k])
+    return max([0.0, *sizes[1 if len(sizes) == 2 else 0 :]], key=abs)
+
+
+def _number_sums(n_arms: int, mean: Floats | None, unit: float, rows: Rows) -> tuple[Floats, float]:
+    """By arm: rows, weight and weighted values (or squared deviations); the largest value in size."""
+    values, arm, weight = _of(rows)
+    last = values / unit if mean is None else (values / unit - mean[arm]) ** 2
+    with np.errstate(over="ignore"):
+        columns = [np.bincount(arm, column, minlength=n_arms) for column in (None, weight, weight * last)]
+    return np.array(columns, dtype=np.float64), float(np.abs(values).max(initial=0.0))
+
+
+def _merge_numbers(parts: Sequence[tuple[Floats, float]]) -> tuple[Floats, float]:
+    return np.sum([sums for sums, _ in parts], axis=0), max(largest for _, largest in parts)
+
+
+def _number_differences(places: Places, n_arms: int, sums: Floats, largest: float) -> list[float]:
+    """Standardised differences of every arm."""
+    unit = power_of_two(largest) if largest and not 1e-70 < largest < 1e70 else 1.0
+    if unit != 1.0:
+        sums, _ = places.ask(partial(_number_sums, n_arms, None, unit), _merge_numbers)
+    _, total, values = sums
+    safe = np.where(total > 0, total, 1.0)
+    mean = values / safe
+    deviations, _ = places.ask(partial(_number_sums, n_arms, mean, unit), _merge_numbers)
+    variance = deviations[2] / safe
+    return [
+        0.0
+        if min(total[0], total[k]) <= 0
+        else statistics.in_deviations([mean[0], mean[k]], [variance[0], variance[k]])
+        for k in range(1, n_arms)
+    ]
+
+
+def _rank_pvalue(places: Places, name: str, known: Ints, k: int) -> float:
+    n, n1 = int(known[0] + known[k]), int(known[k])
+    test = RankTest(n, n1)
+    if n1 in (0, n):
+        return 1.0
+    for _, table in tables_of(places, Ranking(name, k, np.zeros(4), 1.0, n)):
+        steps = np.diff(table, axis=0)
+        test.add(steps[:, ROWS].astype(np.int64), steps[:, W1].astype(np.int64))
+    return test.pvalue()
