@@ -11,9 +11,11 @@ from engines.test_measure import numbers
 from engines.test_measure import table as judged
 from engines.test_measure_check import table as trial
 from engines.test_measure_target import people
+from engines.test_measure_umodl import table as counted
 from engines.test_places import FEATURES, local, table
 from upturn import engines, metrics
 from upturn.engines import _grow, _parts
+from upturn.features import UMODLDiscretizer
 from upturn.meta import TLearner
 from upturn.trees import CTSForest, UpliftForest, UpliftTree
 
@@ -214,3 +216,14 @@ def test_checks_find_what_they_find_in_the_whole_table():
     found = engines.check(spread(frame), **how)
     assert str(found) == str(engines.check(frame.lazy(), **how))
     assert "balance" in found.warnings
+
+
+@pytest.mark.usefixtures("cluster")
+def test_umodl_finds_the_partitions_of_the_whole_table():
+    frame = counted()
+    how = {"y": "bought", "treatment": "segment", "features": ["age", "city"]}
+    found = engines.fit(UMODLDiscretizer(), spread(frame), **how)
+    expected = engines.fit(UMODLDiscretizer(), frame.lazy(), **how)
+    np.testing.assert_array_equal(found.cost_, expected.cost_)
+    np.testing.assert_array_equal(found.partitions_[0].edges, expected.partitions_[0].edges)
+    assert found.n_parts_[0] > 1

@@ -14,10 +14,12 @@ from engines.test_measure import numbers
 from engines.test_measure import table as judged
 from engines.test_measure_check import table as trial
 from engines.test_measure_target import people
+from engines.test_measure_umodl import table as counted
 from engines.test_places import FEATURES, local, table
 from upturn import engines, metrics
 from upturn.engines import _grow
 from upturn.engines._level import LevelQuestion
+from upturn.features import UMODLDiscretizer
 from upturn.meta import TLearner
 from upturn.trees import UpliftForest
 
@@ -172,3 +174,13 @@ def test_checks_find_what_they_find_in_the_whole_table(spread):
     found = engines.check(spread(frame), **how)
     assert str(found) == str(engines.check(frame.lazy(), **how))
     assert "balance" in found.warnings
+
+
+def test_umodl_finds_the_partitions_of_the_whole_table(spread):
+    frame = counted()
+    how = {"y": "bought", "treatment": "segment", "features": ["age", "city"]}
+    found = engines.fit(UMODLDiscretizer(), spread(frame), **how)
+    expected = engines.fit(UMODLDiscretizer(), frame.lazy(), **how)
+    np.testing.assert_array_equal(found.cost_, expected.cost_)
+    np.testing.assert_array_equal(found.partitions_[0].edges, expected.partitions_[0].edges)
+    assert found.n_parts_[0] > 1

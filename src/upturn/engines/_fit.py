@@ -16,7 +16,10 @@ from upturn.engines._files import read_files
 from upturn.engines._gather import Roles, gather
 from upturn.engines._kinds import engine_of
 from upturn.engines._learn import check_spread, learn, learn_whole, reasons
+from upturn.engines._open import library_of, names_in, opened
 from upturn.engines._scan import polars, scan
+from upturn.engines._umodl import learn_umodl
+from upturn.features import UMODLDiscretizer, UMODLSelector
 from upturn.trees import UpliftTree
 from upturn.trees._base import TreeModel
 
@@ -43,9 +46,10 @@ def fit(
 
     Parameters
     ----------
-    model : UpliftTree, UpliftForest, CTSForest, UCTSForest, or UpliftBoosting or UpliftBagging over trees
+    model : UpliftTree, UpliftForest, CTSForest, UCTSForest, UpliftBoosting or UpliftBagging over trees, UMODLDiscretizer or UMODLSelector
         The model to fit. With ``inference``, ``oob`` or ``prune``, and for boosting and bagging, files keep the features themselves, up to eight bytes a value,
-        and codes and outcomes are in memory; Dask and Spark do not take these.
+        and codes and outcomes are in memory; Dask and Spark do not take these. UMODL needs counts alone, one column after the other: exact ones of columns with up to 65,536
+        values, else of the rows between as many quantiles.
     table : path(s), pattern, polars LazyFrame, Dask DataFrame or Spark DataFrame
         Parquet files, in the order of their names, or what reads them. It is read more than once and must not change meanwhile.
     y, treatment, sample_weight : str
@@ -74,6 +78,8 @@ def fit(
     (2,)
     """
     spread = engine_of(table)
+    if isinstance(model, UMODLDiscretizer | UMODLSelector):
+        return _fit_counts(model, table, (y, treatment, sample_weight, features), row_id, scratch)
     if spread is not None:
         return _fit_spread(spread, model, table, (y, treatment, sample_weight, features), row_id, scratch)
     _check_model(model)
@@ -97,6 +103,19 @@ def fit(
                 model._learn(data, "polars")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    return model
+
+
+def _fit_counts(model: Any, table: Any, named: Any, row_id: Any, scratch: Any) -> Any:
+    """Fit what needs counts of a table only, of any kind."""
+    for name, value in (("row_id", row_id), ("scratch", scratch)):
+        if value is not None:
+            raise ValueError(f"{type(model).__name__} counts rows, and has no use for {name}=: leave it out")
+    roles = _read_roles(names_in(table), *named)
+    with all_or_nothing(model):
+        check_parameters(model)
+        with opened(table, [*roles.features, *roles.taken]) as places:
+            learn_umodl(model, places, roles, library_of(table))
     return model
 
 
