@@ -132,6 +132,29 @@ def test_a_model_of_shuffled_rows_with_ids_is_that_of_the_rows_in_order(tmp_path
         same(far(model, mixed, 5, row_id="person"), local(model, frame), frame, tmp_path)
 
 
+@pytest.mark.parametrize("apart", [1, 10**15])
+@pytest.mark.parametrize("where", [(5, 6), (5, 900)])  # in one part, in two
+def test_ids_that_repeat_are_refused(where, apart):
+    """Marked in a map where they lie close together, compared otherwise; negative ones, too."""
+    person = apart * (np.random.default_rng(0).permutation(N) - 100)
+    frame = table().with_columns(person=person)
+    far(UpliftForest(2, **SMALL), frame, 5, row_id="person")
+    person[where[1]] = person[where[0]]
+    frame = table().with_columns(person=person)
+    with pytest.raises(ValueError, match="row_id='person' has the same number in several rows"):
+        far(UpliftForest(2, **SMALL), frame, 5, row_id="person")
+
+
+def test_ids_of_many_rows_that_repeat_often_are_found(monkeypatch):
+    monkeypatch.setattr("upturn.engines._ids.MOST_IDS", 200)
+    person = 10**12 * np.arange(N).reshape(2, -1)
+    frame = table().with_columns(person=person.ravel())
+    far(UpliftForest(2, **SMALL), frame, 5, row_id="person")
+    person[1] = person[0]
+    with pytest.raises(ValueError, match="the same number in several rows"):
+        far(UpliftForest(2, **SMALL), table().with_columns(person=person.ravel()), 5, row_id="person")
+
+
 @pytest.mark.parametrize("weight", [None, "weight"])
 def test_edges_of_many_rows_come_from_a_sample_by_ids(weight, monkeypatch, tmp_path):
     """One feature with many values, one mostly missing, and few rows that decide the edges."""

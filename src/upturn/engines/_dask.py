@@ -58,11 +58,11 @@ def _computed(*values: Any) -> Any:
 
 @contextmanager
 def places(table: Any, columns: Sequence[str]) -> Iterator[DaskPlaces]:
-    """The partitions of a DataFrame, which are read again whenever they are asked."""
-    from dask import delayed
+    """The partitions of a DataFrame, which Dask keeps as long as they are asked."""
+    from dask import delayed, persist
 
     pieces = table[list(columns)].to_delayed()
-    yield DaskPlaces([delayed(Raw)(number, piece) for number, piece in enumerate(pieces)])
+    yield DaskPlaces(persist(*(delayed(Raw)(number, piece) for number, piece in enumerate(pieces))))
 
 
 def predict(model: Any, table: Any, features: list[str], names: list[str]) -> Any:

@@ -11,6 +11,7 @@ from upturn._seeds import make_seed
 from upturn.engines._centred import Sown, restore, sow
 from upturn.engines._gather import Roles
 from upturn.engines._grow import grow_trees
+from upturn.engines._ids import check_ids
 from upturn.engines._numbers import Whole, read_parts
 from upturn.engines._parts import Far, prepare
 from upturn.engines._places import Places
@@ -47,7 +48,10 @@ def check_spread(model: Any) -> None:
 
 def learn(model: Any, places: Places, roles: Roles, row_id: str | None, library: str) -> None:
     """Fit a model to places of raw frames."""
-    learn_whole(model, read_parts(places, roles, model.control, row_id), roles, library)
+    whole = read_parts(places, roles, model.control, row_id)
+    if row_id is not None:
+        check_ids(whole.places, int(whole.rows.sum()), row_id)
+    learn_whole(model, whole, roles, library)
 
 
 def learn_whole(model: Any, whole: Whole, roles: Roles, library: str) -> None:
@@ -60,6 +64,7 @@ def learn_whole(model: Any, whole: Whole, roles: Roles, library: str) -> None:
     chances = known_chances(model.propensity, whole.labels, int(whole.rows.sum())) if kind == "known" else None
     outcomes = centred or kind != "shares"
     far = prepare(whole, model.max_bins, weighted=roles.sample_weight is not None, outcomes=outcomes, columns=columns)
+    whole = whole._replace(places=None)  # which may forget the numbers now
     seed = make_seed(model.random_state)
     if single:
         _grow_tree(model, far, whole.scale, seed)

@@ -141,7 +141,7 @@ def _to_numbers(
         weight = None if roles.sample_weight is None else np.empty(0)
         nothing = np.empty(0)
         return Numbers(np.empty((0, p)), nothing, np.empty(0, np.uint8), weight, firsts[raw.number], NO_IDS)
-    X = encode_columns(columns_of(raw, roles.features), schema, False)
+    X = encode_columns(columns_of(raw, roles.features), schema, True)  # float32 where that holds every value
     y = scale.see(read_outcome(series_of(raw, roles.y)))
     found, codes = find_labels(read_labels(series_of(raw, roles.treatment)))
     arm = np.array([labels.index(label) for label in found], np.uint8)[codes]
