@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -52,7 +53,9 @@ def run_parallel(
         with openmp.limit(limits=1):  # OpenMP counts its threads for each thread that calls it, BLAS for all
             return function(item)
 
-    with pools.limit(limits=1):
+    # Filters of warnings belong to the process, and scikit-learn changes them for a moment in many places: threads that do so at
+    # once put back what they found of each other. What was there before them is put back here.
+    with pools.limit(limits=1), warnings.catch_warnings():
         results = Parallel(n_jobs=threads, backend="threading", return_as="generator")(
             delayed(alone)(item) for item in items
         )

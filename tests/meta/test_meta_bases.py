@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+import warnings
 from dataclasses import replace
 from functools import partial
 
@@ -29,7 +30,8 @@ import upturn as up
 from upturn._nuisance import _boosted, _inside_sklearn
 from upturn._nuisance._boosted import WholeModel, fit_boosted, layout_is_known
 from upturn._nuisance._flat_trees import FlatTrees
-from upturn._table import read_table
+from upturn._parallel import run_parallel
+from upturn._table import Schema, read_table
 from upturn.meta import ClassTransformation, DRLearner, RLearner, SLearner, TLearner, TreatedOnly, XLearner
 from upturn.svm import StandardSVM
 
@@ -465,3 +467,28 @@ def test_predictions_do_not_depend_on_how_many_rows_are_walked_at_once(monkeypat
     usual = model.predict(X)
     monkeypatch.setattr(_flat_trees, "_ROWS", 70)
     np.testing.assert_array_equal(model.predict(X), usual)
+
+
+def test_fits_on_several_threads_leave_the_filters_of_warnings_alone(monkeypatch):
+    """scikit-learn empties and refills them in every task of its own; two at once put back what they find of each other."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 12))
+    X[:, :2] = rng.integers(0, 4, (300, 2))
+    schema = Schema(tuple(f"x{j}" for j in range(12)), True, ((0, 1, 2, 3),) * 2 + (None,) * 10)
+    heard: list[str] = []
+    interval = sys.getswitchinterval()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        monkeypatch.setattr(warnings, "showwarning", lambda message, *_: heard.append(str(message)))
+        before = list(warnings.filters)
+        sys.setswitchinterval(1e-5)
+        try:
+            run_parallel(
+                lambda seed: fit_boosted(X, X[:, 3], None, schema, classify=False, what="effect", seed=seed),
+                range(16),
+                n_jobs=8,
+            )
+        finally:
+            sys.setswitchinterval(interval)
+        assert list(warnings.filters) == before
+    assert not heard

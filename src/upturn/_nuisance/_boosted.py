@@ -144,7 +144,7 @@ def _train(
 
     def fit() -> None:
         # One thread: with several, the last bits of large fits depend on their number.
-        with _threads().limit(limits=1, user_api="openmp"):
+        with _threads().limit(limits=1, user_api="openmp"), _inside_sklearn.prepares_alone(model):
             model.fit(_without_gaps(code_levels(X, codes)), y, sample_weight=weight)
 
     if X.size > _LONG:

@@ -6,6 +6,9 @@ Nothing here is promised by scikit-learn. So nobody calls it who has not seen it
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -62,3 +65,31 @@ def _sides(code: Ints, bitset: NDArray[np.uint32]) -> NDArray[np.uint8]:
     word, bit = np.maximum(code, 0) // 32, np.maximum(code, 0) % 32
     goes_left = (bitset[word] >> bit.astype(np.uint32)) & np.uint32(1)
     return np.where(code < 0, AS_MISSING, np.where(goes_left == 1, LEFT, RIGHT)).astype(np.uint8)
+
+
+_PREPARING = threading.Lock()
+
+
+@contextlib.contextmanager
+def prepares_alone(model: Any) -> Iterator[None]:
+    """Let no two models code their levels or cut their columns into bins at once while the block runs.
+
+    scikit-learn does both through joblib, and each of its tasks empties the warning filters of the process and fills them again.
+    A task that finds them empty, because another is between the two, warns of "`sklearn.utils.parallel.delayed`".
+    """
+    methods = {name: getattr(model, name) for name in ("_preprocess_X", "_bin_data") if hasattr(model, name)}
+
+    def alone(method: Any) -> Any:
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            with _PREPARING:
+                return method(*arguments, **keywords)
+
+        return call
+
+    for name, method in methods.items():
+        setattr(model, name, alone(method))
+    try:
+        yield
+    finally:
+        for name in methods:
+            delattr(model, name)
