@@ -5,6 +5,7 @@ import gzip
 import io
 import sqlite3
 import sys
+import zipfile
 
 import polars as pl
 import pytest
@@ -200,7 +201,16 @@ def test_several_files(table, tmp_path):
     assert found["visits"].to_list() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
 
-@pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet", "jsonl", "arrow"])
+def test_a_file_with_the_wrong_ending_is_read_as_what_it_is(table, tmp_path):
+    table.write_parquet(tmp_path / "parquet.csv")
+    table.write_csv(tmp_path / "text.xlsx")
+    to_excel(table, tmp_path / "book.xlsx")
+    (tmp_path / "book.xlsx").rename(tmp_path / "book.csv")
+    for name in ("parquet.csv", "text.xlsx", "book.csv::people"):
+        assert_frame_equal(read(tmp_path / name), table)
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet", "jsonl", "arrow", "utf-16"])
 def test_standard_input(table, kind, monkeypatch):
     buffer = io.BytesIO()
     if kind == "parquet":
@@ -210,7 +220,7 @@ def test_standard_input(table, kind, monkeypatch):
     elif kind == "jsonl":
         table.write_ndjson(buffer)
     else:
-        buffer.write(table.write_csv().encode())
+        buffer.write(table.write_csv().encode(kind if kind == "utf-16" else "utf-8"))
     content = gzip.compress(buffer.getvalue()) if kind == "csv.gz" else buffer.getvalue()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
     assert read("-")["weight"].to_list() == table["weight"].to_list()
@@ -256,6 +266,10 @@ def test_whole_numbers_that_turn_out_not_to_be(tmp_path):
         (lambda folder: folder / "open.csv", "a quotation mark is opened and never closed"),
         (lambda folder: folder / "cut.jsonl", "a line is no JSON object"),
         (lambda folder: folder / "cut.csv.gz", "cut.csv.gz could not be read as CSV"),
+        (lambda folder: folder / "archive.zip", r"archive.zip is a zip archive \(of mail.csv\): unpack it"),
+        (lambda folder: folder / "zipped.csv", r"zipped.csv is a zip archive \(of mail.csv\): unpack it"),
+        (lambda folder: folder / "cut.xlsx", "cut.xlsx is a damaged Excel file or zip archive"),
+        (lambda folder: folder / "hollow.xlsx", "hollow.xlsx could not be read as Excel"),
     ],
 )
 def test_what_cannot_be_read(table, tmp_path, make, message):
@@ -270,6 +284,12 @@ def test_what_cannot_be_read(table, tmp_path, make, message):
     (tmp_path / "cut.jsonl").write_text('{"a": 1}\n{"a": 2\n')
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 99_999)[:-20])
     to_sqlite(table, tmp_path / "two.sqlite")
+    for name in ("archive.zip", "zipped.csv"):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.write(tmp_path / "mail.csv", "mail.csv")
+    (tmp_path / "cut.xlsx").write_bytes((tmp_path / "archive.zip").read_bytes()[:60])
+    with zipfile.ZipFile(tmp_path / "hollow.xlsx", "w") as archive:
+        archive.writestr("xl/nothing.xml", "")
     with pytest.raises(UserError, match=message) as caught:
         read(make(tmp_path))
     assert "\n" not in str(caught.value)

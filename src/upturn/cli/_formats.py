@@ -177,16 +177,19 @@ def _scan_excel(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyF
 
     if importlib.util.find_spec("fastexcel") is None:
         raise UserError("reading Excel files needs the package fastexcel: pip install 'upturn[cli]'")
-    where: Any = source.files[0] if source.content is None else io.BytesIO(source.content)
-    if source.table is not None:
-        import fastexcel
+    import fastexcel
 
-        sheets = list(fastexcel.read_excel(where if isinstance(where, str) else where.getvalue()).sheet_names)
-        if source.table not in sheets:
-            raise UserError(
-                f"there is no sheet {source.table!r} in {source.files[0]}: {did_you_mean(source.table, sheets)}"
-            )
-    return pl.read_excel(where, sheet_name=source.table, infer_schema_length=None).lazy()
+    where: Any = source.files[0] if source.content is None else io.BytesIO(source.content)
+    try:
+        if source.table is not None:
+            sheets = list(fastexcel.read_excel(where if isinstance(where, str) else where.getvalue()).sheet_names)
+            if source.table not in sheets:
+                raise UserError(
+                    f"there is no sheet {source.table!r} in {source.files[0]}: {did_you_mean(source.table, sheets)}"
+                )
+        return pl.read_excel(where, sheet_name=source.table, infer_schema_length=None).lazy()
+    except fastexcel.FastExcelError as error:
+        raise UserError(f"{source.name} could not be read as Excel: {str(error).splitlines()[0][:300]}") from error
 
 
 def _scan_duckdb(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFrame:
@@ -201,7 +204,9 @@ def _scan_duckdb(source: Source, types: dict[str, Any], sample: bool) -> pl.Lazy
             tables = [name for (name,) in base.execute("select table_name from information_schema.tables").fetchall()]
             table = _choose_table(source, tables)
             found = base.sql(f"select * from {_quoted(table)}")
-            if hasattr(found, "__arrow_c_stream__"):
+            if importlib.util.find_spec("pyarrow") is not None:
+                return found.pl().lazy()  # type: ignore[no-any-return]
+            if hasattr(found, "__arrow_c_stream__"):  # some versions complain about it when the process ends
                 return pl.DataFrame(found).lazy()
             columns, rows = found.columns, found.fetchall()
     except duckdb.Error as error:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import io
 import re
 import sys
 import zlib
@@ -43,7 +44,8 @@ _ENDINGS = {
     "duckdb": (".duckdb", ".ddb"),
     "sqlite": (".sqlite", ".sqlite3", ".db"),
 }
-_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "excel", b"SQLite format 3\x00": "sqlite"}
+_ZIP, _OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", _ZIP: "excel", _OLD_EXCEL: "excel", b"SQLite format 3\x00": "sqlite"}
 _NAMELESS = "unnamed"  # what a column without a name is called
 _WHOLE = ("excel", "duckdb", "sqlite", "json")  # formats that are read whole, and therefore once
 
@@ -169,20 +171,30 @@ def _not_there(path: str) -> str:
 
 
 def _kind_of_file(file: str) -> str:
+    """By its ending, unless its first bytes say otherwise."""
     name = file.lower()
-    for kind, endings in _ENDINGS.items():
-        if name.endswith(endings):
-            return kind
+    named = next((kind for kind, endings in _ENDINGS.items() if name.endswith(endings)), None)
     with open(file, "rb") as opened:
-        return _kind_of_bytes(opened.read(SAMPLE))
+        start = opened.read(SAMPLE)
+    if named is None or (named == "excel" and not start.startswith((_ZIP, _OLD_EXCEL))):
+        return _kind_of_bytes(start, file)
+    if named in ("csv", "jsonl") and start.startswith(tuple(_MAGIC)):
+        return _kind_of_bytes(start, file)
+    if start.startswith(_ZIP):
+        _refuse_archive(file, file)
+    return named
 
 
-def _kind_of_bytes(content: bytes) -> str:
+def _kind_of_bytes(content: bytes, file: str | None = None) -> str:
     if content[:2] == b"\x1f\x8b":
         content = start_of_gzip(content)
     for magic, kind in _MAGIC.items():
         if content.startswith(magic):
+            if magic == _ZIP:
+                _refuse_archive(file or io.BytesIO(content), file or "standard input")
             return kind
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):  # two bytes a letter, as Excel writes "Unicode text"
+        return "csv"
     if content.lstrip()[:1] == b"{":
         return "jsonl"
     if re.match(rb"\s*\[\s*\{", content):
@@ -192,3 +204,17 @@ def _kind_of_bytes(content: bytes) -> str:
             "the table is of a format that is not known: expected CSV, Parquet, Arrow, JSON lines, Excel, DuckDB or SQLite"
         )
     return "csv"
+
+
+def _refuse_archive(file: Any, name: str) -> None:
+    """A workbook of Excel is a zip archive too; any other has to be unpacked."""
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
+    except zipfile.BadZipFile:
+        raise UserError(f"{name} is a damaged Excel file or zip archive: save or copy it again") from None
+    if not any(one.startswith("xl/") for one in names):
+        shown = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
+        raise UserError(f"{name} is a zip archive (of {shown}): unpack it and name the table in it")
