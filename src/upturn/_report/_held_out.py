@@ -23,6 +23,7 @@ from upturn.trees import UpliftForest, UpliftTree
 ONE_RULE = "one rule"  # the name of the baseline that every model must beat
 _NAMES = {"UpliftForest": "forest", "UpliftAuto": "automatic model"}
 _CHOOSING = 3  # folds inside a fold
+_CALIBRATING = 5  # and those that scores are brought to the scale of effects by
 _NO_EFFECTS = ("upturn.svm", "upturn.boosting")  # rooms whose scores rank people, but are no effects
 
 
@@ -100,8 +101,15 @@ def prepare(model: Any, target: Target, seed: int) -> Any:
     if target.n_arms > 1 and not getattr(made, "_multi_arm", True):
         made = OneVsControl(made, control=target.control)
     if not gives_effects(made):
-        made = UpliftCalibrator(made, random_state=seed, control=target.control)
+        folds = _CALIBRATING if not _searches(made) else 2  # a search in each of its folds is enough of them
+        made = UpliftCalibrator(made, cv=folds, random_state=seed, control=target.control)
     return made
+
+
+def _searches(model: Any) -> bool:
+    """Whether a model fits many others to choose one."""
+    inner = getattr(model, "estimator", None) if isinstance(model, OneVsControl) else model
+    return hasattr(inner, "cv")
 
 
 def _settled(model: Any, data: Experiment, *, sound: bool) -> Any:

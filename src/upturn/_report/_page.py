@@ -14,7 +14,8 @@ from upturn._report._appendix import data_card, settings
 from upturn._report._charts import numbers_of, stops_of
 from upturn._report._found import Found, table
 from upturn._report._people import HARM, LEAVE
-from upturn._report._words import condition, listed, number, p_value, percent, signed, with_interval
+from upturn._report._words import condition, listed, number, p_value, percent, rounded, signed, with_interval
+from upturn._results import level_text
 from upturn._subgroups._result import Subgroups
 
 _LINES = {"Command": "command", "Python": "python"}
@@ -31,6 +32,7 @@ def make_page(found: Found) -> dict[str, Any]:
         "outcome": words.outcome,
         "date": _today(),
         "rows": f"{len(target):,}",
+        "interval": level_text(found.options.interval),
         "arms": [str(label) for label in target.arms],
         "flat": found.is_flat,
         "flat_arms": [words.arm(label, target) for label in found.flat_arms],
@@ -150,7 +152,7 @@ def _check(found: Found) -> dict[str, Any]:
             if arm.effect is None or arm.low is None or arm.high is None
             else with_interval(1000 * arm.effect, 1000 * arm.low, 1000 * arm.high)
         )
-        cells = [str(arm.arm), f"{arm.rows:,}", percent(arm.share)]
+        cells = [str(arm.arm), f"{arm.rows:,}", f"{rounded(100 * arm.share, 1)}%"]
         if words.trial:
             cells += [f"{arm.rows - arm.outcomes:,}", f"{arm.outcomes:,}"]
         p = [] if not words.trial else [p_value(arm.pvalue) if arm.pvalue is not None else ""]
@@ -196,7 +198,7 @@ def _models(found: Found) -> dict[str, Any]:
     better = [name for name, (_, _, high) in measured.better.items() if high < 0]
     head = ["model", "area (0 is chance)", "better than chance?", f"{main} better by"]
     return {
-        "table": table(head, rows, 3),
+        "table": table(head, rows, 1),
         "better": better,
         "main": main,
         "rule": [condition(side) for side, _ in found.people.rule],
