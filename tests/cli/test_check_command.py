@@ -136,7 +136,7 @@ def test_expected_shares(upturn, mail):
         (["mial.csv", *FLAGS], "there is no file 'mial.csv': did you mean 'mail.csv'?"),
         ([], "no table was named"),
         (["mail.csv", *FLAGS, "--expected", "half"], "expected a share for each arm, as in control=0.5,mail=0.5"),
-        (["mail.csv", *FLAGS, "--alpha", "2"], "alpha=2.0: expected a probability"),
+        (["mail.csv", *FLAGS, "--alpha", "2"], "--alpha 2.0: expected a probability"),
         (["mail.csv", *FLAGS, "--alpha", "x"], "Invalid value for '--alpha'"),
         (["mail.csv", "--outcom", "visit"], "No such option"),
         (["mail.csv", *FLAGS, "--drop", "age,region,spend_before,member,clicks"], "has no feature left"),
@@ -151,6 +151,14 @@ def test_errors_are_one_line(upturn, mail, arguments, message):
     assert message in ran.err
     assert ran.err.startswith("upturn: ")
     assert ran.err.count("\n") == 1
+
+
+def test_a_run_that_fails_writes_down_no_roles(upturn, mail, tmp_path):
+    mail.write_csv("mail.csv")
+    assert upturn("check", "mail.csv", *FLAGS, "--alpha", "2").code == 2
+    assert upturn("fit", "mail.csv", *FLAGS, "--model", "tree", "--set", "max_deph=3").code == 2
+    assert upturn("fit", "mail.csv", *FLAGS, "--model", "tree", "-o", "nowhere/m.upturn").code == 2
+    assert not (tmp_path / "upturn.toml").exists()
 
 
 def test_errors_for_machines(upturn):

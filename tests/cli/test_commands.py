@@ -8,6 +8,8 @@ import pytest
 
 from upturn import load
 from upturn.cli import main
+from upturn.persist._writing import write_model
+from upturn.policy import target
 
 FLAGS = ("--outcome", "visit", "--treatment", "segment", "--drop", "clicks")
 FEATURES = ["age", "region", "spend_before", "member"]
@@ -225,15 +227,84 @@ def test_show_and_export(run, shop):
     assert shown.startswith("UpliftForest: mail against control, written by upturn")
     assert "parameters: control='control', max_depth=3, n_estimators=10, random_state=0" in shown
     assert "region: 3 levels (north, south, west)" in shown
+    table = pl.read_csv(shop / "mail.csv")
+    sizes = table.group_by("segment").agg(rows=pl.len(), mean=pl.col("visit").mean()).sort("segment")
+    assert f"fitted to: 2,000 rows of {shop / 'mail.csv'}" in shown
+    for arm, rows, mean in sizes.iter_rows():
+        assert f"\n  {arm}: {rows:,} rows, visit {mean:.4g} on average\n" in shown
     assert "\ntree 0\neffects and outcomes per 1,000 people\nall: effect" in shown
     about = run("show", "model.upturn", "--json").json
     assert about["arms"] == ["mail"]
+    assert [arm["arm"] for arm in about["data"]["fitted to"]] == ["control", "mail"]
     assert about["columns"][0] == {"name": "age", "kind": "number"}
     run("export", "model.upturn", "--to", "json", "-o", "model.json")
     exported = json.loads((shop / "model.json").read_text())
     assert len(exported["trees"]) == 10
     assert exported["trees"][0] == json.loads(json.dumps(load("model.upturn").export_json(0)))
     assert run("export", "model.upturn", "--to", "text").out.count("\ntree ") == 10
+
+
+def test_show_of_a_model_that_says_nothing_of_its_data(run, shop):
+    model = load("model.upturn")
+    model.save("bare.upturn")
+    bare = run("show", "bare.upturn")
+    assert bare.code == 0
+    assert "fitted to" not in bare.out
+    for about in ([], {"data": "x"}, {"data": "x", "outcome": "y", "treatment": "t", "fitted to": [{"arm": 1}]}):
+        write_model(model, "odd.upturn", about)  # anybody may write anything there
+        assert run("show", "odd.upturn").out == bare.out
+
+
+def test_a_table_with_other_arms_than_the_model(run, mail):
+    """Measured is what both know; whom to treat is then predicted only."""
+    rng = np.random.default_rng(0)
+    offers = mail.with_columns(segment=pl.Series(rng.choice(["control", "mail", "call"], len(mail)).tolist()))
+    offers.write_csv("offers.csv")
+    roles = ("--outcome", "visit", "--treatment", "segment", "--roles", "offers.toml")
+    assert run("fit", "offers.csv", *roles, *SMALL, "--drop", "clicks", "-o", "offers.upturn").code == 0
+    whole = run("evaluate", "offers.upturn", "offers.csv", *roles, "--json").json
+    part = offers.filter(pl.col("segment") != "call")
+    part.write_csv("part.csv")
+    ran = run("evaluate", "offers.upturn", "part.csv", *roles, "--json").json
+    assert ran["arms"] == ["mail"]
+    assert ran["rows"] == len(part)
+    mine = [row for row in whole["deciles"] if row["arm"] == "mail"]
+    assert [row["predicted"] for row in ran["deciles"]] == [row["predicted"] for row in mine]
+    assert any("measured is mail against control" in note for note in ran["notes"])
+    more = offers.with_columns(pl.col("segment").replace("call", "sms"))
+    more.write_csv("more.csv")
+    ran = run("evaluate", "offers.upturn", "more.csv", *roles, "--json").json
+    assert (ran["arms"], ran["rows"]) == (["mail"], len(part))
+    chosen = run("target", "offers.upturn", "more.csv", "--fraction", "0.1", *roles, "--json").json
+    assert chosen["measured"] is False
+    assert any("gains are predicted, not measured" in note for note in chosen["notes"])
+    offers.filter(pl.col("segment") != "control").write_csv("none.csv")
+    refused = run("evaluate", "offers.upturn", "none.csv", *roles)
+    assert refused.code == 2
+    assert "there is nothing to measure; it takes control" in refused.err
+
+
+def test_costs_in_columns_of_a_model_of_several_arms(run, mail):
+    rng = np.random.default_rng(0)
+    offers = mail.with_columns(
+        segment=pl.Series(rng.choice(["control", "mail", "call"], len(mail)).tolist()),
+        price=pl.Series(rng.random(len(mail))),
+    )
+    offers.write_csv("priced.csv")
+    roles = ("--outcome", "visit", "--treatment", "segment", "--roles", "priced.toml", "--json")
+    flags = ("--drop", "clicks,price", *SMALL, "-o", "priced.upturn")
+    assert run("fit", "priced.csv", *roles, *flags).code == 0
+    money = ("--value", "5", "--budget", "50", *roles)
+    model = load("priced.upturn")
+    score = model.predict(offers.select(FEATURES))
+    price = offers["price"].to_numpy()
+    for cost, by_arm in (("price", [price, price]), ("call=2,mail=price", [np.full(len(offers), 2.0), price])):
+        found = run("target", "priced.upturn", "priced.csv", "--cost", cost, *money).json
+        plan = target(score, cost=np.column_stack(by_arm), value=5.0, budget=50.0, arms=model.arms_, control="control")
+        assert found["treated"] == plan.n_treated
+        assert found["cost"] == pytest.approx(plan.cost)
+    refused = run("target", "priced.upturn", "priced.csv", "--cost", "call=2", *money)
+    assert "there is no cost of 'mail'" in refused.err
 
 
 def test_compare_goes_on_where_it_stopped(run, shop):
@@ -313,7 +384,7 @@ def test_a_download_is_a_note(run, monkeypatch, flags):
         ("fit --set max_depth", "expected NAME=VALUE"),
         ("fit --model forest --set n_estimators=0", "n_estimators=0: expected a whole number of at least 1"),
         ("fit -o nowhere/model.upturn", "there is no folder"),
-        ("fit --jobs 0", "n_jobs=0"),
+        ("fit --jobs 0", "--jobs 0: expected"),
         ("compare --models forest", "expected at least two models"),
         ("compare --models forest,tt", "there is no model 'tt'"),
         ("compare --baseline x", "it is not among the models forest, t"),
@@ -328,7 +399,12 @@ def test_a_download_is_a_note(run, monkeypatch, flags):
         ("score model.upturn new.csv -o s.csv --id custmer", "has no column 'custmer'; did you mean 'customer'?"),
         ("score", "Missing argument"),
         ("target model.upturn new.csv --cost post=3", "there is no arm 'post'"),
-        ("target model.upturn new.csv --cost mail=x", "'x' is not a number"),
+        ("target model.upturn new.csv --cost mail=x", "has no column 'x'"),
+        (
+            "target model.upturn new.csv --cost region",
+            "--cost region: the column holds String values; expected numbers",
+        ),
+        ("target model.upturn new.csv --value mail=3", "--value mail=3: expected a number or a column"),
         ("target model.upturn new.csv --value valu", "has no column 'valu'"),
         ("target model.upturn new.csv --fraction 3", "fraction"),
         ("select --method umodel", "did you mean 'umodl'?"),

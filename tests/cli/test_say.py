@@ -60,3 +60,18 @@ def test_a_link_that_leads_back_to_itself_is_no_place_to_write(tmp_path):
     with pytest.raises(UserError, match="leads back to itself"), whole_file(str(tmp_path / "one")):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["one"]
+
+
+def test_a_warning_of_every_fold_is_said_once(monkeypatch):
+    import warnings
+
+    screen = Screen(False)
+    monkeypatch.setattr("sys.stderr", screen)
+    with Voice("report").hears_warnings():
+        for fold in range(5):
+            warnings.warn(f"the vote of {27_000 + fold:,} rows says nothing", UserWarning, stacklevel=1)
+        warnings.warn("another thing", RuntimeWarning, stacklevel=1)
+    assert screen.getvalue().splitlines() == [
+        "note: the vote of 27,000 rows says nothing",
+        "warning: another thing",
+    ]

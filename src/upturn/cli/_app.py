@@ -44,6 +44,8 @@ _COMMANDS: dict[str, tuple[Any, str, bool]] = {
     "compile": (_demo.compile_kernels, "upturn compile", False),
 }
 
+# Parameters of the library at the head of an error, and their flags.
+_PARAMETERS = {name: name for name in ("alpha", "budget", "fraction", "interval", "metric")} | {"n_jobs": "jobs"}
 # An estimator, a gate or a file that refuses something says so in words for users.
 _IN_WORDS = (UserError, ValueError, TypeError, OSError, ImportError)
 
@@ -114,7 +116,15 @@ def _words(error: Exception) -> str | None:
         return f"the table could not be read: {one_line(error)[:400]}"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
-    return str(error).replace("sample_weight", "--weight") if isinstance(error, _IN_WORDS) else None
+    return _in_flags(str(error)) if isinstance(error, _IN_WORDS) else None
+
+
+def _in_flags(text: str) -> str:
+    """What the library says of its parameters, said of the flags that they are here."""
+    name, mark, rest = text.partition("=")
+    if mark and name in _PARAMETERS:
+        text = f"--{_PARAMETERS[name]} {rest}"
+    return text.replace("sample_weight", "--weight")
 
 
 def _fail(text: str, given: Sequence[str], code: int) -> int:

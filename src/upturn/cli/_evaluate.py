@@ -63,7 +63,7 @@ def evaluate(
         text,
         rows=len(found.score),
         control=fitted.control_,
-        arms=fitted.arms_,
+        arms=found.arms,
         metrics=dict(table[Path(model).stem]),
         curves=drawn,
         deciles=rows_of(deciles),
@@ -79,7 +79,7 @@ def _pairs(found: Measured, common: dict[str, Any]) -> Any:
     assert found.y is not None
     assert found.treatment is not None
     model = found.asked.model
-    for k, arm in enumerate(model.arms_):
+    for k, arm in enumerate(found.arms):
         rows = np.flatnonzero((found.treatment == arm) | (found.treatment == model.control_))
         weight = None if found.weight is None else found.weight[rows]
         group = None if found.group is None else found.group[rows]
@@ -128,7 +128,7 @@ def _draw(found: Measured, common: dict[str, Any], folder: str) -> list[str]:
         for name, draw in pictures.items():
             figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
             draw(y, score, treatment, ax=ax, **keywords)
-            several = len(found.asked.model.arms_) > 1
+            several = len(found.arms) > 1
             path = Path(folder) / (f"{name}_{_file_name(arm)}.png" if several else f"{name}.png")
             with whole_file(str(path)) as place:
                 figure.savefig(place, dpi=110, format="png")

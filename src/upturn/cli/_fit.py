@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from upturn.cli._command import Session
 from upturn.cli._models import MODELS
 from upturn.cli._say import shell_word
+
+if TYPE_CHECKING:
+    from upturn.cli._load import Loaded
 
 OUTPUT = Annotated[str, typer.Option("--output", "-o", help="File to write the model to.")]
 MODEL = Annotated[
@@ -28,6 +31,7 @@ def fit(session: Session, output: OUTPUT = "model.upturn", model: MODEL = "auto"
     from upturn.cli._load import load
     from upturn.cli._models import class_name, make_model
     from upturn.cli._write import whole_file
+    from upturn.persist._writing import write_model
 
     voice = session.voice
     class_name(model)  # before anything is read
@@ -43,7 +47,7 @@ def fit(session: Session, output: OUTPUT = "model.upturn", model: MODEL = "auto"
         made.set_params(verbose=int(voice.shows_bars))
     with whole_file(output) as place, voice.step(f"fitting {type(made).__name__} to {len(data.y):,} rows", has_bar):
         made.fit(data.X, data.y, data.treatment, data.weight)
-        made.save(place)
+        write_model(made, place, _about(data))
     named = ", ".join(str(arm) for arm in made.arms_)
     voice.result(
         f"{type(made).__name__} of {named} against {made.control_}, from {len(data.y):,} rows and {data.X.width} features: {output}",
@@ -55,3 +59,20 @@ def fit(session: Session, output: OUTPUT = "model.upturn", model: MODEL = "auto"
         arms=made.arms_,
     )
     return 0
+
+
+def _about(data: Loaded) -> dict[str, Any]:
+    """What `upturn show` says of the data a model was fitted to."""
+    import numpy as np
+
+    target, found = data.target, []
+    for code, label in enumerate(target.labels):
+        rows = target.arm == code
+        mean = float(np.average(data.y[rows], weights=None if data.weight is None else data.weight[rows]))
+        found.append({"arm": str(label), "rows": int(rows.sum()), "mean": mean if np.isfinite(mean) else None})
+    return {
+        "data": data.source.name,
+        "outcome": data.roles.outcome,
+        "treatment": data.roles.treatment,
+        "fitted to": found,
+    }

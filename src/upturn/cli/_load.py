@@ -106,7 +106,10 @@ def settle(voice: Voice, flagged: Roles, file: str | None, *, experiment: bool =
 
 
 def load(voice: Voice, flagged: Roles, file: str | None, *, missing_outcomes: bool = False) -> Loaded:
-    """Read a table, settle the roles of its columns and say what was seen; the file of roles is written if there is none."""
+    """Read a table, settle the roles of its columns and say what was seen.
+
+    The file of roles is written, if there is none, when the command has its result.
+    """
     settled = settle(voice, flagged, file)
     source = settled.source
     frame = read_frame(source, settled.asked)
@@ -114,7 +117,7 @@ def load(voice: Voice, flagged: Roles, file: str | None, *, missing_outcomes: bo
     loaded = _experiment(voice, source, found, frame, missing_outcomes)
     for note in found.notes:
         voice.note(note)
-    settled.remember(voice, replace(loaded.roles, control=str(loaded.control)))
+    voice.at_the_end(lambda: settled.remember(voice, replace(loaded.roles, control=str(loaded.control))))
     return loaded
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from upturn._arrays import Floats
 from upturn.cli._command import Session
 from upturn.cli._load import Settled, read_labels, read_outcome, settle
 from upturn.cli._predict import Asked, ask_about
-from upturn.cli._say import UserError, did_you_mean
+from upturn.cli._say import UserError, Voice, did_you_mean
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,7 +30,8 @@ class Measured:
     y: Floats | None
     treatment: NDArray[Any] | None
     weight: Floats | None
-    group: NDArray[Any] | None = None
+    group: NDArray[Any] | None
+    arms: list[Any]  # of the columns of score: all of the model's or, to be measured, those that the experiment has
 
 
 def measure(session: Session, model: Any, *, experiment: bool, more: Sequence[str] = ()) -> Measured:
@@ -75,13 +76,48 @@ def measure(session: Session, model: Any, *, experiment: bool, more: Sequence[st
                 weight = frame.get_column(roles.weight).to_numpy()
             if roles.group is not None and roles.group in frame.columns:
                 group = frame.get_column(roles.group).to_numpy()
-    if y is not None and _same_file(settled.fitted_to, settled.source.name):
+    score = np.ascontiguousarray(frame.select(asked.score_names).to_numpy())
+    found = _arms_of(Measured(asked, frame, score, y, treatment, weight, group, model.arms_), voice, experiment)
+    if found.y is not None and _same_file(settled.fitted_to, settled.source.name):
         voice.note(
             f"note: if the model was fitted to {settled.source.name}, what is measured here is too good: use rows it has not seen, or "
             "`upturn compare`"
         )
-    score = frame.select(asked.score_names).to_numpy()
-    return Measured(asked, frame, np.ascontiguousarray(score), y, treatment, weight, group)
+    return found
+
+
+def _arms_of(found: Measured, voice: Voice, experiment: bool) -> Measured:
+    """What the arms of the table let measure: those that the model knows too, or nothing where people are to be chosen by all of them."""
+    treatment, model = found.treatment, found.asked.model
+    if treatment is None:
+        return found
+    labels = sorted({*treatment.tolist()}, key=str)
+    known = [arm for arm in model.arms_ if arm in labels]
+    strange = [label for label in labels if label not in (model.control_, *model.arms_)]
+    if not strange and model.control_ in labels and len(known) == len(model.arms_):
+        return found
+    theirs = f"the table has the arms {_listed(labels)}, and the model knows {_listed([model.control_, *model.arms_])}"
+    if not experiment:
+        voice.note(f"{theirs}: gains are predicted, not measured")
+        return replace(found, y=None, treatment=None, weight=None, group=None)
+    if not known or model.control_ not in labels:
+        raise UserError(f"{theirs}: there is nothing to measure; it takes control and at least one arm of the model's")
+    voice.note(f"{theirs}: measured is {_listed(known)} against {model.control_}")
+    wanted = {model.control_, *known}
+    rows = np.flatnonzero([label in wanted for label in treatment.tolist()])
+
+    def part(values: Any) -> Any:
+        return None if values is None else values[rows]
+
+    columns = [model.arms_.index(arm) for arm in known]
+    return Measured(
+        found.asked, found.frame[rows], np.ascontiguousarray(found.score[np.ix_(rows, columns)]),
+        part(found.y), treatment[rows], part(found.weight), part(found.group), known,
+    )  # fmt: skip
+
+
+def _listed(labels: list[Any]) -> str:
+    return ", ".join(map(str, labels))
 
 
 def _same_file(first: str | None, second: str) -> bool:

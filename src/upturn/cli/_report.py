@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from upturn.cli._load import Loaded
 
 
+# How far models that search do so here, where they search anew in every fold; what --set says goes before.
+_EFFORT = {"UpliftAuto": ["cv=3"], "UpliftSVMCV": ["cv=2", "Cs=[0.01, 1, 100]", "ratios=[1, 2]"]}
+
+
 def report(
     session: Session,
     output: Annotated[str, typer.Option("--output", "-o", help="File to write the page to.")] = "report.html",
@@ -24,7 +28,11 @@ def report(
         str | None, typer.Option("--models", help="Models to compare it with, commas between; by default t.")
     ] = None,
     cost: Annotated[
-        str | None, typer.Option("--cost", help="Of treating one person: 1.2, or call=4,coupon=1, or a column.")
+        str | None,
+        typer.Option(
+            "--cost",
+            help="Of treating one person: 1.2, or a column, or one of the two for each arm, as call=4,coupon=1.",
+        ),
     ] = None,
     value: Annotated[
         str | None, typer.Option("--value", help="What a unit of the outcome is worth: 25, or a column.")
@@ -48,7 +56,6 @@ def report(
     from upturn import report as make
     from upturn.cli._load import load
     from upturn.cli._models import class_name, make_model
-    from upturn.cli._target import read_price
     from upturn.cli._write import whole_file
 
     voice = session.voice
@@ -76,9 +83,7 @@ def report(
         "seed": session.seed,
         "jobs": session.jobs,
     }
-    if model == "auto":  # it chooses anew in every fold, by folds of its own
-        settings = ["cv=3", *(settings or [])]
-    made = make_model(model, settings or (), **common)
+    made = make_model(model, [*_EFFORT.get(class_name(model), ()), *(settings or ())], **common)
     others = {name: make_model(name, (), **common) for name in names}
     with whole_file(output) as place, voice.step(f"{len(data.y):,} rows and {data.X.width} features"):
         found = make(
@@ -86,7 +91,7 @@ def report(
             estimator=made,
             models=others if models is not None else None,
             sample_weight=data.weight, control=data.control, groups=data.group,
-            cost=_column(read_price(cost, data.target.arms), data, "cost"), value=_column(read_price(value, []), data, "value"),
+            cost=_price(cost, data, "cost"), value=_price(value, data, "value"),
             budget=budget, fraction=fraction, audience=audience,  # type: ignore[arg-type]
             outcome=_outcome(data),
             title=title, cv=folds, random_state=session.seed, n_jobs=session.jobs,
@@ -111,17 +116,19 @@ def report(
     return 0
 
 
-def _column(given: Any, data: Loaded, role: str) -> Any:
-    """A number, numbers by arm, or the column of the table that a name means."""
-    if not isinstance(given, str):
-        return given
+def _price(text: str | None, data: Loaded, role: str) -> Any:
+    """A cost or a value, with the columns of the table that its names mean."""
     from upturn.cli._say import did_you_mean
+    from upturn.cli._target import fill_price, price_columns, read_price
 
-    if given not in data.X.columns:
-        raise UserError(
-            f"--{role} {given}: it is no number, and no feature of {data.source.name}; {did_you_mean(given, data.X.columns)}"
-        )
-    return data.X.get_column(given).to_numpy().astype(float)
+    arms = data.target.arms
+    price = read_price(text, arms if role == "cost" else [])
+    for name in price_columns(price):
+        if name not in data.X.columns:
+            raise UserError(
+                f"--{role} {name}: it is no number, and no feature of {data.source.name}; {did_you_mean(name, data.X.columns)}"
+            )
+    return fill_price(price, data.X, arms, role)
 
 
 def _command(session: Session, data: Loaded, output: str, given: dict[str, Any]) -> str:
@@ -203,7 +210,7 @@ def _python_lines(session: Session, data: Loaded, output: str, given: dict[str, 
     written += [f"groups=data[{roles.group!r}]"] if roles.group else []
     written += [f"cv={given['folds']}"] if given["folds"] else []
     for key in ("cost", "value"):
-        price = _price_words(given[key], data)
+        price = _price_words(given[key], data, key)
         written += [f"{key}={price}"] if price else []
     reading, outcome = _reading(data)
     call = ",\n    ".join(["X", outcome, f"data[{roles.treatment!r}]", *written])
@@ -259,9 +266,17 @@ def _reading(data: Loaded) -> tuple[list[str], str]:
     return lines, f"data[{name!r}]" + ("" if success is None else f".cast(pl.String) == {success!r}")
 
 
-def _price_words(text: str | None, data: Loaded) -> str:
+def _price_words(text: str | None, data: Loaded, role: str) -> str:
     """A cost or value of the command line as Python has it."""
-    from upturn.cli._target import read_price
+    from upturn.cli._target import price_columns, read_price
 
-    price = read_price(text, data.target.arms)
-    return "" if price is None else f"data[{price!r}].to_numpy()" if isinstance(price, str) else repr(price)
+    arms = data.target.arms
+    price = read_price(text, arms if role == "cost" else [])
+    names = price_columns(price)
+    if not names:
+        return "" if price is None else repr(price)
+    if role == "value" or len(arms) == 1:
+        return f"data[{names[0]!r}].to_numpy()"
+    by_arm = {str(arm): price[arm] if isinstance(price, dict) else price for arm in arms}
+    columns = [f"{arm!r}: pl.{'col' if isinstance(one, str) else 'lit'}({one!r})" for arm, one in by_arm.items()]
+    return f"data.select(**{{{', '.join(columns)}}}).to_numpy()"

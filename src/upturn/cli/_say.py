@@ -16,13 +16,15 @@ import contextlib
 import difflib
 import json
 import math
+import re
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 _EVERY = 10.0  # seconds between two lines of progress in a log
+_NUMBERS = re.compile(r"[\d.,]+")
 
 
 class UserError(Exception):
@@ -70,6 +72,7 @@ class Voice:
     def __init__(self, command: str, as_json: bool = False, quiet: bool = False) -> None:
         self.command, self.as_json, self.quiet = command, as_json, quiet
         self._notes: list[str] = []
+        self._last: list[Callable[[], None]] = []
 
     @property
     def shows_bars(self) -> bool:
@@ -85,8 +88,14 @@ class Voice:
         if not self.quiet:
             print(line, file=sys.stderr, flush=True)
 
+    def at_the_end(self, act: Callable[[], None]) -> None:
+        """Do something when the command has its result, and not if it fails."""
+        self._last.append(act)
+
     def result(self, text: str, **values: Any) -> None:
         """The end of a command: words for people, values for machines."""
+        while self._last:
+            self._last.pop(0)()
         if self.as_json:
             put(json.dumps({"command": self.command, **plain(values), "notes": self._notes}, ensure_ascii=False))
         elif not self.quiet:
@@ -94,15 +103,16 @@ class Voice:
 
     @contextlib.contextmanager
     def hears_warnings(self) -> Iterator[None]:
-        """Warnings of the library are notes, and so is that it compiles."""
+        """Warnings of the library are notes, each kind of them once, and so is that it compiles."""
         from upturn.kernels import _stamp
 
+        heard: set[str] = set()
+
         def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
-            if "sklearn.utils.parallel" in str(
-                message
-            ):  # for programmers; filters are of no use where threads set their own
-                return
-            self.note(f"{'note' if issubclass(category, UserWarning) else 'warning'}: {message}")
+            like = _NUMBERS.sub("", str(message))
+            if like not in heard:  # of several folds, models or arms, whose numbers differ
+                heard.add(like)
+                self.note(f"{'note' if issubclass(category, UserWarning) else 'warning'}: {message}")
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from upturn.cli._command import Session
-from upturn.cli._say import UserError, did_you_mean, plain, put
+from upturn.cli._say import UserError, did_you_mean, one_line, plain, put
 from upturn.cli._score import MODEL_FILE, TRUSTED
 
 _MOST = 15  # features, levels and the like that are shown to people
@@ -21,11 +21,11 @@ def show(
     tree: Annotated[int, typer.Option("--tree", min=0, help="Which tree of a forest to show.")] = 0,
     trust: TRUSTED = None,
 ) -> int:
-    """Show what is in a model's file: the arms, the columns, the parameters, what matters, and a tree if it has any."""
+    """Show what is in a model's file: the data it was fitted to, the arms, the columns, the parameters, what matters, and a tree if it has any."""
     from upturn.cli._predict import load_model
 
     fitted = load_model(model, trust, 1)
-    about = {**describe(fitted), "upturn": _version(model)}
+    about = {**describe(fitted), **_written(model)}
     text = _text(about)
     if hasattr(fitted, "export_text"):
         about["tree"] = _one_tree(fitted, tree, "export_text")
@@ -85,16 +85,36 @@ def _param(value: Any) -> Any:
     return repr(value) if hasattr(value, "get_params") else value
 
 
-def _version(path: str) -> str:
-    """The version of upturn that wrote a file, which was read before and is sound."""
+def _written(path: str) -> dict[str, Any]:
+    """The version of upturn that wrote a file, which was read before and is sound, and what `upturn fit` wrote about the data."""
     with zipfile.ZipFile(path) as archive:
-        return str(json.loads(archive.read("manifest.json")).get("upturn"))
+        manifest = json.loads(archive.read("manifest.json"))
+    written, about = {"upturn": str(manifest.get("upturn"))}, manifest.get("about")
+    return {**written, "data": about} if _is_about(about) else written
+
+
+def _is_about(about: Any) -> bool:
+    """Whether it has the form in which it is written; a file may hold anything."""
+    kinds = {"arm": str, "rows": int, "mean": float | int | None}
+    return (
+        isinstance(about, dict)
+        and {key: type(value) for key, value in about.items()}
+        == {"data": str, "outcome": str, "treatment": str, "fitted to": list}
+        and all(
+            isinstance(arm, dict) and [*arm] == [*kinds] and all(isinstance(arm[key], kinds[key]) for key in kinds)
+            for arm in about["fitted to"]
+        )
+    )
 
 
 def _text(about: dict[str, Any]) -> str:
     lines = [f"{about['model']}: {', '.join(map(str, about['arms']))} against {about['control']}"]
     if "upturn" in about:
         lines[0] += f", written by upturn {about['upturn']}"
+    if "data" in about:
+        arms = about["data"]["fitted to"]
+        lines.append(f"fitted to: {sum(arm['rows'] for arm in arms):,} rows of {one_line(about['data']['data'])}")
+        lines += [f"  {one_line(arm['arm'])}: {arm['rows']:,} rows, {_mean(arm, about)}" for arm in arms]
     given = {key: about["parameters"][key] for key in about["set"]}
     lines.append("parameters: " + (", ".join(f"{key}={value!r}" for key, value in given.items()) or "defaults"))
     lines.append(f"columns: {len(about['columns'])}")
@@ -113,6 +133,11 @@ def _text(about: dict[str, Any]) -> str:
     if len(ranked) > _MOST:
         lines.append(f"  and {len(ranked) - _MOST} more")
     return "\n".join(lines)
+
+
+def _mean(arm: dict[str, Any], about: dict[str, Any]) -> str:
+    outcome = one_line(about["data"]["outcome"])
+    return f"{outcome} {arm['mean']:.4g} on average" if arm["mean"] is not None else f"no {outcome}"
 
 
 def _trees(model: Any, method: str) -> list[Any]:

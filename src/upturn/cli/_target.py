@@ -11,6 +11,8 @@ from upturn.cli._say import UserError, did_you_mean, rows_of
 from upturn.cli._score import MODEL_FILE, TRUSTED
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from upturn.cli._measure import Measured
 
 
@@ -22,7 +24,11 @@ def target(
     ] = None,
     fraction: Annotated[float | None, typer.Option("--fraction", help="Share of people to treat.")] = None,
     cost: Annotated[
-        str | None, typer.Option("--cost", help="Of treating one person: 1.2, or call=4,coupon=1, or a column.")
+        str | None,
+        typer.Option(
+            "--cost",
+            help="Of treating one person: 1.2, or a column, or one of the two for each arm, as call=4,coupon=1.",
+        ),
     ] = None,
     value: Annotated[
         str | None, typer.Option("--value", help="What a unit of the outcome is worth: 25, or a column.")
@@ -56,15 +62,14 @@ def target(
             f"note: scores of {type(fitted).__name__} put people in an order and are no effects: a predicted gain or profit means nothing, a "
             "measured one does"
         )
-    prices, worth = read_price(cost, fitted.arms_), _number(value)
-    columns = [name for name in (prices, worth) if isinstance(name, str)]
-    found = measure(session, fitted, experiment=False, more=columns)
+    prices, worth = read_price(cost, fitted.arms_), read_price(value, [])
+    found = measure(session, fitted, experiment=False, more=[*price_columns(prices), *price_columns(worth)])
     plan = choose(
         found.score,
         fraction=fraction,
         budget=budget,
-        cost=found.frame.get_column(prices).to_numpy() if isinstance(prices, str) else prices,
-        value=found.frame.get_column(worth).to_numpy() if isinstance(worth, str) else worth,
+        cost=fill_price(prices, found.frame, fitted.arms_, "cost"),
+        value=fill_price(worth, found.frame, fitted.arms_, "value"),
         y=found.y,
         treatment=found.treatment,
         sample_weight=found.weight,
@@ -111,27 +116,51 @@ def _write_list(found: Measured, plan: Any, output: str, everyone: bool) -> None
     write_table(listed.lazy(), output)
 
 
-def _number(text: str | None) -> float | str | None:
+def _number(text: str) -> float | str:
     """A number, or the name of a column."""
-    if text is None:
-        return None
     try:
         return float(text)
     except ValueError:
-        return text
+        return text.strip()
 
 
 def read_price(text: str | None, arms: list[Any]) -> Any:
-    """A cost: a number, a number for each arm, or the name of a column."""
-    if text is None or "=" not in text:
+    """A cost or a value: a number, the name of a column, or one of the two for each arm."""
+    if text is None:
+        return None
+    if "=" not in text:
         return _number(text)
     labels, prices = {str(arm): arm for arm in arms}, {}
     for part in text.split(","):
-        name, _, price = part.rpartition("=")
-        if name.strip() not in labels:
-            raise UserError(f"--cost {text}: there is no arm {name.strip()!r}; {did_you_mean(name.strip(), labels)}")
-        try:
-            prices[labels[name.strip()]] = float(price)
-        except ValueError:
-            raise UserError(f"--cost {text}: {price!r} is not a number") from None
+        name, _, price = (word.strip() for word in part.rpartition("="))
+        if not labels:
+            raise UserError(f"--value {text}: expected a number or a column; an outcome is worth the same in every arm")
+        if name not in labels:
+            raise UserError(f"--cost {text}: there is no arm {name!r}; {did_you_mean(name, labels)}")
+        prices[labels[name]] = _number(price)
+    missing = [name for name, arm in labels.items() if arm not in prices]
+    if missing:
+        raise UserError(f"--cost {text}: there is no cost of {missing[0]!r}; name one for each of {', '.join(labels)}")
     return prices
+
+
+def price_columns(price: Any) -> list[str]:
+    """The columns that a price is read from."""
+    return [one for one in (price.values() if isinstance(price, dict) else [price]) if isinstance(one, str)]
+
+
+def fill_price(price: Any, frame: pl.DataFrame, arms: list[Any], role: str) -> Any:
+    """A price with its columns in place of their names: one number per person, and arm where there are several."""
+    import numpy as np
+
+    names = price_columns(price)
+    if not names:
+        return price
+    for name in names:
+        if not frame.schema[name].is_numeric():
+            raise UserError(f"--{role} {name}: the column holds {frame.schema[name]} values; expected numbers")
+    if role == "value" or len(arms) == 1:
+        return frame.get_column(names[0]).to_numpy().astype(float)
+    by_arm = [price[arm] if isinstance(price, dict) else price for arm in arms]
+    columns = [frame.get_column(one).to_numpy() if isinstance(one, str) else np.full(len(frame), one) for one in by_arm]
+    return np.column_stack(columns).astype(float)

@@ -2,7 +2,8 @@
 
 ::
 
-    manifest.json       format, upturn's version, the model as a tree of values, and a SHA-256 of every other member
+    manifest.json       format, upturn's version, the model as a tree of values, a SHA-256 of every other member, and what
+                        the command wrote about the data, for people
     array-00000.npy …   the arrays the tree points to
     foreign-00000.skops …   estimators of other libraries, which need the extra [skops]
     step-00000.skops …  steps of scikit-learn in a pipeline that ends in a model, likewise

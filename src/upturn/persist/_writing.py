@@ -60,6 +60,11 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     >>> bool((up.load(path).predict(X) == pipeline.predict(X)).all())
     True
     """
+    write_model(estimator, path)
+
+
+def write_model(estimator: Any, path: str | os.PathLike[str], about: dict[str, Any] | None = None) -> None:
+    """:func:`save`, with a few words ``about`` the data as JSON values, for people only: no reader of models looks at them."""
     writer = Writer()
     if isinstance(estimator, type) or not (hasattr(estimator, "_dump") or _is_pipeline(estimator)):
         kind = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
@@ -70,6 +75,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         check_is_fitted(estimator)
     tree = writer.pipeline(estimator) if _is_pipeline(estimator) else writer.encode(estimator)
     manifest = {"format": FORMAT, "upturn": upturn.__version__, "model": tree, "members": writer.digests()}
+    manifest |= {} if about is None else {"about": about}
     members = {"manifest.json": json.dumps(manifest, allow_nan=False).encode(), **writer.members}
     wanted = _try_out(estimator, dict(members)) if any(name.endswith(".skops") for name in members) else []
     path = followed(read_path(path, "path"))  # through a link, the file it points to is replaced
