@@ -391,7 +391,7 @@ def _factorize(labels: NDArray[Any]) -> tuple[list[Any], NDArray[np.uint8]]:
             "remove rows whose arm is unknown, they cannot tell anything about an effect; where a label is the text 'None', read the table so "
             "that it stays text, as in pandas.read_csv(path, keep_default_na=False)"
         )
-    _not_too_many(len(found), len(labels), labels[0])
+    _not_too_many(len(found), len(labels), found[0])
     if any(isinstance(label, float) and math.isinf(label) for label in found):
         raise ValueError(
             "treatment holds an infinite number, which is no label of an arm: remove those rows, or name the arm"

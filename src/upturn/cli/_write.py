@@ -35,10 +35,7 @@ def whole_file(path: str) -> Iterator[Path]:
         target = followed(Path(path))  # through a link, the file it points to is replaced
     except OSError as error:
         raise UserError(f"cannot write {path}: {error}") from error
-    if target.is_dir():
-        raise UserError(f"{path} is a folder: name a file to write")
-    if not target.parent.is_dir():
-        raise UserError(f"cannot write {path}: there is no folder {target.parent}; make it first")
+    _check_place(target, path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp{target.suffix}")
     try:
         yield temporary
@@ -47,8 +44,16 @@ def whole_file(path: str) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def _check_place(target: Path, path: str) -> None:
+    if target.is_dir():
+        raise UserError(f"{path} is a folder: name a file to write")
+    if not target.parent.is_dir():
+        raise UserError(f"cannot write {path}: there is no folder {target.parent}; make it first")
+
+
 def check_table_name(path: str) -> str:
-    """The ending of a table's name, refused before any work is done if it says no format."""
+    """The ending of a table's name; refused, before any work is done, if it says no format or lies in no folder."""
+    _check_place(Path(path).absolute(), path)
     ending = Path(path).suffix.lower()
     if ending not in _SINKS:
         raise UserError(f"{path}: the name should end in one of {', '.join(_SINKS)}, which says what to write")
