@@ -24,6 +24,8 @@ _SINKS = {
     ".arrow": "sink_ipc",
     ".feather": "sink_ipc",
 }
+# Of identifiers and scores, higher levels take more time and no less space.
+_OPTIONS: dict[str, dict[str, Any]] = {".parquet": {"compression": "zstd", "compression_level": 1}}
 
 
 @contextlib.contextmanager
@@ -64,7 +66,7 @@ def write_table(frame: pl.LazyFrame, path: str) -> None:
     """Write a lazy table as its name says, streaming."""
     ending = check_table_name(path)
     with whole_file(path) as place:
-        getattr(frame, _SINKS[ending])(place)
+        getattr(frame, _SINKS[ending])(place, **_OPTIONS.get(ending, {}))
 
 
 def write_text(text: str, path: str) -> None:
