@@ -252,6 +252,7 @@ def test_cells_of_a_table_are_finer_towards_the_top():
     assert 128 < out.sum() < 240
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # of hashes, without the compiler
 def test_replicates_of_cells_are_draws_by_row_id():
     rng = np.random.default_rng(1)
     n, cells, replicates = 60, 4, 5
@@ -280,12 +281,12 @@ def test_replicates_of_cells_are_draws_by_row_id():
                 some = sums[sums[:, ranking.ROWS, r] > 0][:, :, r]
                 np.testing.assert_allclose(tables[r, 1 : ends[r]], np.cumsum(some, axis=0))
     many = np.zeros((1, 5, 40))
-    n = 2000
+    n = 500
     ids, side = np.arange(n, dtype=np.uint64), np.zeros(n, np.uint8)
     data = ids, np.zeros(n, np.int64), side, np.ones(n), NONE
     for scheme, mean, variance in ((resampling.BOOTSTRAP, 1.0, 1.0), (resampling.HALF, 0.5, 0.25)):
         many[:] = 0.0
         resampling.replicate_cells(scheme, np.uint64(1), 0, *data, many)
         drawn = many[0, ranking.ROWS]
-        assert abs(drawn.mean() / n - mean) < 0.02
+        assert abs(drawn.mean() / n - mean) < 0.03
         assert 0.4 < drawn.var() / (n * variance) < 2.2
