@@ -10,7 +10,7 @@ CLUSTERS := tests/engines/test_dask.py tests/engines/test_spark.py
 
 UPLOT := 1.6.32
 
-.PHONY: demo test test-nojit test-oldest lint bench guard experiments-quick vendor clean
+.PHONY: demo test test-nojit test-oldest lint bench bench-install guard experiments-quick vendor clean
 
 # The whole job on a simulated campaign: in Python, then by the command, which ends with a report that a browser opens.
 demo: $(INSTALLED)
@@ -43,6 +43,11 @@ lint: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python -m benchmarks.rivals speed
+
+# Other libraries, each in an environment of its own under build/rivals; `make bench` runs those that are there.
+bench-install: $(INSTALLED)
+	$(BIN)/python -m benchmarks.rivals install
 
 # Has anything become slower since another tree? make guard BASE=../base
 guard: $(INSTALLED)

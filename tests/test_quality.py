@@ -10,8 +10,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-from benchmarks.quality import rivals, run, sets, show
+from benchmarks.quality import ranks, rivals, run, sets, show, tuned
 from benchmarks.quality.simulated import SIMULATED
+from benchmarks.rivals import __main__ as rivals_main
+from benchmarks.rivals import _call, _speed
 
 from upturn.datasets import PAPER_ROWS
 
@@ -85,40 +87,102 @@ def test_standard_error_counts_the_overlap_of_splits():
     assert show.standard_error(pairs, False) == pytest.approx(np.std(pairs, ddof=1) * math.sqrt(1 / 4 + 0.25))
 
 
-def test_rivals_without_an_interpreter_are_skipped_with_a_message(monkeypatch, capsys):
-    monkeypatch.delenv(rivals.VARIABLE, raising=False)
-    rivals.interpreters.cache_clear()
-    assert rivals.available(["forest", "econml-causal-forest"]) == ["forest"]
-    assert (
-        "econml-causal-forest is skipped: UPTURN_RIVALS names no interpreter that has econml" in capsys.readouterr().err
-    )
-    rivals.interpreters.cache_clear()
+def test_rivals_that_are_not_installed_are_skipped_with_a_message(monkeypatch, capsys):
+    monkeypatch.setattr(rivals, "installed", lambda: ["upturn"])
+    assert rivals.available(["forest", "forest-tuned", "econml-causal-forest", "econml-forest-dr-tuned"]) == [
+        "forest",
+        "forest-tuned",
+    ]
+    said = capsys.readouterr().err
+    assert "econml-causal-forest is skipped: econml is not installed; `make bench-install` does that" in said
+    assert "econml-forest-dr-tuned is skipped" in said
 
 
-def test_a_rival_is_fitted_in_another_interpreter(monkeypatch, tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import json, sys, numpy as np\n"
-        "name, seed, given, answer = sys.argv[1:]\n"
-        "rows = np.load(given)\n"
-        "assert name == 'stub' and set(rows) == {'X', 'y', 't', 'asked'}\n"
-        "json.dump({'score': rows['asked'][:, 0].tolist(), 'seconds': 7.0}, open(answer, 'w'))\n"
+@pytest.fixture
+def stub(monkeypatch, tmp_path):
+    """A rival whose effect is the first column times a factor, called as others are."""
+    (tmp_path / "stub.py").write_text(
+        "REQUIRES = ('numpy',)\n"
+        "def model(X, y, t, asked, seed, factor=1.0):\n"
+        "    assert len(X) == len(y) == len(t) and int(seed) == 3\n"
+        "    return asked[:, 0] * factor\n"
+        "def refuse(X, y, t, asked, seed):\n"
+        "    raise ValueError('no such luck')\n"
+        "JOBS, MODELS = {}, {'stub': model, 'refuses': refuse}\n"
+        "DRAWS = {'stub': lambda rng: {'factor': float(rng.normal())}}\n"
     )
-    monkeypatch.setattr(rivals, "_SCRIPT", script)
-    monkeypatch.setattr(rivals, "RIVALS", {"stub": "numpy", "absent": "no_such_library"})
-    monkeypatch.setenv(rivals.VARIABLE, sys.executable)
-    rivals.interpreters.cache_clear()
-    assert rivals.available(["stub", "absent"]) == ["stub"]
+    monkeypatch.setattr(_call, "HERE", tmp_path)
+    monkeypatch.setattr(_call, "python_of", lambda name: sys.executable)
+    monkeypatch.setattr(rivals, "RIVALS", {"stub": "stub", "refuses": "stub"})
+
+
+def test_a_rival_is_fitted_in_a_process_of_its_own(stub):
     train, test = sets.load("sim-crescents").split(0)
-    model = rivals.Rival("stub", 3).fit(train.X, train.y, train.treatment)
+    model = rivals.Rival("stub", 3, factor=2.0).fit(train.X, train.y, train.treatment)
     score = model.predict(test.X)
-    assert np.array_equal(score, np.asarray(test.X, float)[:, 0])
-    assert model.seconds == 7.0
+    assert np.array_equal(score, 2.0 * np.asarray(test.X, float)[:, 0])
+    assert 0 <= model.seconds < 60
     assert np.array_equal(model.recommend(test.X), score > 0)
-    script.write_text("raise SystemExit('no such luck')")
-    with pytest.raises(ValueError, match="stub: no such luck"):
-        model.predict(test.X)
-    rivals.interpreters.cache_clear()
+    with pytest.raises(ValueError, match="stub, refuses: ValueError: no such luck"):
+        rivals.Rival("refuses", 3).fit(train.X, train.y, train.treatment).predict(test.X)
+
+
+def test_tuning_takes_the_draw_that_ranks_best_on_folds(stub, monkeypatch):
+    """Effects go with the first column: any draw with a positive factor is right, and any other wrong."""
+    rng = np.random.default_rng(0)
+    X, t = rng.normal(size=(600, 2)), rng.integers(0, 2, 600)
+    y = X[:, 0] * t + 0.1 * rng.normal(size=600)
+    monkeypatch.setattr(tuned, "DRAWS", 4)
+    monkeypatch.setitem(tuned.TUNED, "stub", (tuned._rival("stub"), lambda rng: {"factor": float(rng.normal())}))
+    draws = np.random.default_rng(3).normal(size=4)
+    assert draws.min() < 0 < draws.max()
+    model = tuned.Tuned("stub", 3).fit(X, y, t)
+    assert model.parameters["factor"] == draws[draws > 0][0]
+    assert np.array_equal(model.predict(X), model.parameters["factor"] * X[:, 0])
+
+
+def test_every_rival_declares_what_it_needs_and_draws():
+    for name, module in _call.files().items():
+        assert module.REQUIRES, name
+        assert module.JOBS or module.MODELS, name
+        assert set(module.JOBS) <= set(_speed.JOBS), name
+        assert set(module.DRAWS) == set(module.MODELS), name
+        for draw in module.DRAWS.values():
+            assert draw(np.random.default_rng(0)) == draw(np.random.default_rng(0)) != draw(np.random.default_rng(1))
+    assert set(_call.files()["upturn"].JOBS) == set(_speed.JOBS)
+
+
+@pytest.mark.parametrize("job", list(_speed.JOBS))
+def test_upturns_jobs_run_and_are_measured(job):
+    answer = _call.call("upturn", "JOBS", job, _speed.JOBS[job].make(600))
+    assert np.isfinite(answer.result).all()
+    assert answer.seconds >= 0
+
+
+def test_ratios_are_at_the_largest_common_size_and_growth_is_a_slope():
+    ours = {"version": "1", "rows": [100, 400, 1600], "seconds": [0.1, 0.2, 0.4], "megabytes": [1, 2, 3]}
+    theirs = {"version": "2", "rows": [100, 400], "seconds": [1.0, 16.0], "megabytes": [10, 20]}
+    lines = _speed.page({"AUUC": {"upturn": ours, "other": theirs}}).splitlines()
+    assert "| upturn | 1 | 1,600 | 0.4 | 1.0 | 3 | 0.50 |" in lines
+    assert "| other | 2 | 400 | 16 | 80.0 | 20 | – |" in lines
+    assert _speed.exponent([10, 100, 1000], [2.0, 20.0, 200.0]) == pytest.approx(1.0)
+
+
+def test_ranks_and_their_critical_difference(tmp_path):
+    rows = [
+        {"set": f"s{k}", "model": model, "auuc": value}
+        for k in range(6)
+        for model, value in (("a", 3.0), ("b", 1.0 + (k % 2)), ("c", 1.5))
+    ]
+    rows.append({"set": "not everybody", "model": "a", "auuc": 1.0})
+    found = ranks.ranks(rows)
+    assert found.models == ["a", "b", "c"]
+    np.testing.assert_allclose(found.mean, [1.0, 2.5, 2.5])
+    assert found.sets == 6
+    assert found.critical == pytest.approx(2.343 * math.sqrt(3 * 4 / 36), abs=2e-3)  # Demšar's table 5(a)
+    assert ranks.cliques(found) == [(1, 2)]
+    ranks.draw(found, tmp_path / "ranks.png")
+    assert (tmp_path / "ranks.png").stat().st_size > 1000
 
 
 def test_the_page_of_defaults_is_made_of_the_committed_results():
@@ -128,3 +192,8 @@ def test_the_page_of_defaults_is_made_of_the_committed_results():
     text = made.PAGE.read_text()
     assert made.page(text) == text
     assert text.count("±") > 10
+
+
+def test_the_page_of_rivals_is_made_of_the_committed_results():
+    text = rivals_main.PAGE.read_text()
+    assert rivals_main.page(text) == text

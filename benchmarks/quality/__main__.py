@@ -15,7 +15,7 @@ def main(arguments=None):
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    from benchmarks.quality import run, sets, show
+    from benchmarks.quality import ranks, run, sets, show
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks.quality", description="How well models rank.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -30,10 +30,21 @@ def main(arguments=None):
     shows.add_argument("--baseline", required=True)
     shows.add_argument("--measure", default="auuc", choices=show.MEASURES)
     shows.add_argument("--half", choices=("choose", "report"))
+    ranking = commands.add_parser("ranks", help="mean ranks over sets, and the critical-difference picture")
+    ranking.add_argument("name")
+    ranking.add_argument("--measure", default="auuc", choices=show.MEASURES)
+    ranking.add_argument("--picture", type=Path)
     asked = parser.parse_args(arguments)
     path = run.RESULTS / f"{asked.name}.json"
     if asked.command == "run":
         run.run(sets.names(asked.sets), asked.models.split(","), asked.splits, asked.jobs, path)
+    elif asked.command == "ranks":
+        found = ranks.ranks(run.read(path), asked.measure)
+        for model, mean in zip(found.models, found.mean, strict=True):
+            print(f"{mean:6.2f}  {model}")
+        print(f"{found.sets} sets; ranks differ by more than chance from a difference of {found.critical:.2f} on")
+        if asked.picture:
+            ranks.draw(found, asked.picture)
     else:
         show.show(path, asked.baseline, asked.measure, asked.half)
 

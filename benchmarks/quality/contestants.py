@@ -11,6 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 from benchmarks.quality.rivals import RIVALS, Rival
+from benchmarks.quality.tuned import TUNED, Tuned
 
 from upturn._nuisance import _boosted as default_trees
 from upturn.boosting import UpliftBagging, UpliftBoosting
@@ -101,6 +102,8 @@ CONTESTANTS: dict[str, Callable[[int], Any]] = {
     },
     # other libraries, in interpreters of their own
     **{name: partial(Rival, name) for name in RIVALS},
+    # twenty draws of parameters, chosen on the training rows
+    **{f"{name}-tuned": partial(Tuned, name) for name in TUNED},
     # exponents of the uplift machine
     **{f"svm-p{p:g}": partial(lambda p, split: UpliftSVM(p=p), p) for p in (1.0, 1.2, 1.5, 2.0)},
 }

@@ -1,69 +1,38 @@
-"""Models of other libraries as contestants, each fitted in an interpreter of its own, where that library is installed.
+"""Models of other libraries as contestants, each fitted by its file of ``benchmarks/rivals`` in an interpreter of its own.
 
-    UPTURN_RIVALS=/path/to/venv/bin/python[:/another/bin/python] python -m benchmarks.quality run --sets simulated --models forest,econml-causal-forest …
+    make bench-install
+    python -m benchmarks.quality run --sets simulated --models forest,econml-causal-forest …
 
-upturn's own environment stays without them. An interpreter is asked which libraries it has; a rival whose library none has is skipped with
-a message. Rivals take numbers only: levels are 0-1 columns and missing numbers means, as for upturn's linear models.
+upturn's own environment stays without them; a rival that is not installed is skipped with a message. Rivals take numbers only: levels are 0-1 columns
+and missing numbers means, as for upturn's linear models.
 """
 
 from __future__ import annotations
 
-import functools
-import json
-import os
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
+from typing import Any
 
 import numpy as np
+from benchmarks.rivals._call import call, files, installed
 
-VARIABLE = "UPTURN_RIVALS"
-_SCRIPT = Path(__file__).with_name("_rival.py")
-
-# contestant -> the library it needs; what it is lies in _rival.py, at the library's defaults
-RIVALS = {
-    "econml-causal-forest": "econml",
-    "econml-forest-dr": "econml",
-    "causalml-uplift-forest": "causalml",
-    "causalml-t": "causalml",
-    "causalml-x": "causalml",
-    "causalml-r": "causalml",
-}
-
-
-@functools.cache
-def interpreters() -> dict[str, str]:
-    """The interpreter that has each library, of those the environment variable names."""
-    found: dict[str, str] = {}
-    for python in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
-        for library in sorted(set(RIVALS.values()) - set(found)):
-            test = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({library!r}) is None)"
-            try:
-                if subprocess.run([python, "-c", test], env=_environment(), check=False).returncode == 0:
-                    found[library] = python
-            except OSError as error:
-                print(f"{VARIABLE} names {python}, which cannot be run: {error}", file=sys.stderr)
-    return found
+# contestant -> the file it is in
+RIVALS = {model: name for name, module in files().items() for model in module.MODELS}
 
 
 def available(models: list[str]) -> list[str]:
     """The contestants that can be run here; the others are named with what they lack."""
-    absent = [model for model in models if model in RIVALS and RIVALS[model] not in interpreters()]
+    needs = {model: RIVALS.get(model.removesuffix("-tuned")) for model in models}
+    absent = [model for model, name in needs.items() if name is not None and name not in installed()]
     for model in absent:
-        print(
-            f"{model} is skipped: {VARIABLE} names no interpreter that has {RIVALS[model]}; install it into an environment of its own "
-            f"and set {VARIABLE} to that environment's python",
-            file=sys.stderr,
-        )
+        print(f"{model} is skipped: {needs[model]} is not installed; `make bench-install` does that", file=sys.stderr)
     return [model for model in models if model not in absent]
 
 
 class Rival:
     """A model of another library, with the methods that the runner calls; it is fitted when it is asked."""
 
-    def __init__(self, name: str, seed: int) -> None:
-        self.name, self.seed = name, seed
+    def __init__(self, name: str, seed: int, **parameters: Any) -> None:
+        self.name, self.seed, self.parameters = name, seed, parameters
         self.seconds = float("nan")  # processor time of its fit
 
     def fit(self, X, y, treatment):
@@ -85,30 +54,11 @@ class Rival:
         from upturn._table import conform_table
 
         asked = self._encoder.transform(conform_table(X, self._schema, self.name))
-        with tempfile.TemporaryDirectory() as folder:
-            given, answer = Path(folder, "rows.npz"), Path(folder, "answer.json")
-            np.savez(given, asked=asked, **self._rows)
-            command = [
-                interpreters()[RIVALS[self.name]],
-                str(_SCRIPT),
-                self.name,
-                str(self.seed),
-                str(given),
-                str(answer),
-            ]
-            done = subprocess.run(command, env=_environment(), capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise ValueError(
-                    f"{self.name}: {done.stderr.strip().splitlines()[-1] if done.stderr else done.returncode}"
-                )
-            found = json.loads(answer.read_text())
-        self.seconds, self._score = found["seconds"], np.array(found["score"])
+        rows = {**self._rows, "asked": asked, "seed": self.seed, **self.parameters}
+        answer = call(RIVALS[self.name], "MODELS", self.name, rows)
+        self.seconds, self._score = answer.seconds, answer.result.reshape(len(asked), -1)[:, 0]
         return self._score
 
     def recommend(self, X):
         """Treat whom it predicts a gain for; of the rows that were asked about last."""
         return (self._score > 0).astype(int)
-
-
-def _environment() -> dict[str, str]:
-    return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}

@@ -1,0 +1,69 @@
+"""Who is best over many sets: mean ranks, and how far apart they must be for chance not to explain it (Demšar 2006)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import rankdata, studentized_range
+
+
+class Ranks(NamedTuple):
+    """Mean ranks of models over sets, 1 the best, and the least difference that is more than chance, at 5%."""
+
+    models: list[str]
+    mean: Any
+    critical: float
+    sets: int
+
+
+def ranks(rows: list[dict[str, Any]], measure: str = "auuc") -> Ranks:
+    r"""Ranks of the models on every set where all of them were run, by the mean of the measure over splits; ties share theirs.
+
+    The critical difference is Nemenyi's, :math:`q_{.05} \sqrt{k (k + 1) / (6 N)}` for k models on N sets, q being the quantile of
+    the studentised range over :math:`\sqrt 2`.
+    """
+    models = sorted({row["model"] for row in rows})
+    found: dict[str, dict[str, list[float]]] = {}
+    for row in rows:
+        if row.get(measure) is not None:
+            found.setdefault(row["set"], {}).setdefault(row["model"], []).append(row[measure])
+    complete = [mine for mine in found.values() if len(mine) == len(models)]
+    if not complete:
+        raise SystemExit(f"there is no set that all of {models} were run on")
+    table = np.array([[np.mean(mine[model]) for model in models] for mine in complete])
+    mean = np.mean([rankdata(-line) for line in table], axis=0)
+    k, n = len(models), len(table)
+    critical = float(studentized_range.ppf(0.95, k, np.inf) / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n)))
+    order = np.argsort(mean, kind="stable")
+    return Ranks([models[i] for i in order], mean[order], critical, n)
+
+
+def cliques(found: Ranks) -> list[tuple[int, int]]:
+    """Runs of models, as first and last place, that chance may have put in this order; none inside another."""
+    runs: list[tuple[int, int]] = []
+    for first, rank in enumerate(found.mean):
+        last = int(np.searchsorted(found.mean, rank + found.critical, side="right")) - 1
+        if last > first and not any(a <= first and last <= b for a, b in runs):
+            runs.append((first, last))
+    return runs
+
+
+def draw(found: Ranks, path: Any) -> None:
+    """The critical-difference picture: models on a line by their mean rank, bars under those that do not differ."""
+    from matplotlib.figure import Figure
+
+    k = len(found.models)
+    figure = Figure(figsize=(9, 1.2 + 0.3 * k), layout="constrained")
+    axes = figure.add_subplot()
+    axes.hlines(np.arange(k), 1, found.mean, color="0.85", lw=1)
+    axes.plot(found.mean, np.arange(k), "o", color="#0072b2")
+    for place, (first, last) in enumerate(cliques(found)):
+        axes.plot([k + 0.4 + 0.35 * place] * 2, [first - 0.2, last + 0.2], color="#d55e00", lw=3, solid_capstyle="butt")
+    axes.set_yticks(np.arange(k), found.models)
+    axes.invert_yaxis()
+    axes.set(
+        xlabel=f"mean rank over {found.sets} sets, 1 the best; critical difference {found.critical:.2f}", xlim=(1, None)
+    )
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=110)

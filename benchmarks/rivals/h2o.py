@@ -1,0 +1,50 @@
+"""H2O-3: a distributed uplift forest in Java, for outcomes of 0 and 1 and one arm; here on one thread of one machine."""
+
+import numpy as np
+
+REQUIRES = ("h2o==3.46.0.12", "pandas")
+TREES, DEPTH = 20, 8
+
+
+def uplift_forest(X, y, t, asked, seed=0, **parameters):
+    import h2o
+    import pandas as pd
+    from h2o.estimators import H2OUpliftRandomForestEstimator
+
+    if not set(np.unique(y)) <= {0.0, 1.0}:
+        raise ValueError("takes outcomes of 0 and 1 only")
+    h2o.init(nthreads=1, verbose=False)
+    h2o.no_progress()
+    try:
+        names = [f"x{j}" for j in range(X.shape[1])]
+        rows = pd.DataFrame(X, columns=names).assign(y=y.astype(int), t=t.astype(int))
+        table = h2o.H2OFrame(rows)
+        table["y"], table["t"] = table["y"].asfactor(), table["t"].asfactor()
+        model = H2OUpliftRandomForestEstimator(treatment_column="t", seed=int(seed), **parameters)
+        model.train(x=names, y="y", training_frame=table)
+        frame = pd.DataFrame(asked, columns=names).assign(t=np.arange(len(asked)) % 2)
+        given = h2o.H2OFrame(frame)
+        given["t"] = given["t"].asfactor()
+        return model.predict(given).as_data_frame()["uplift_predict"].to_numpy()
+    finally:
+        h2o.cluster().shutdown()
+
+
+def forest(X, y, t, asked):
+    return uplift_forest(X, y, t, asked, ntrees=TREES, max_depth=DEPTH, uplift_metric="euclidean")
+
+
+JOBS = {"forest": forest}
+MODELS = {"h2o-uplift-forest": uplift_forest}
+
+
+def _draw(rng):
+    return {
+        "ntrees": int(rng.integers(20, 200)),
+        "max_depth": int(rng.integers(2, 16)),
+        "min_rows": int(rng.integers(5, 200)),
+        "uplift_metric": str(rng.choice(["kl", "euclidean", "chi_squared"])),
+    }
+
+
+DRAWS = dict.fromkeys(MODELS, _draw)
