@@ -29,6 +29,20 @@ def honest_forest(X, y, t, asked):
     return causal_forest(X, y, t, asked, n_estimators=100)
 
 
+def interval(X, y, t, asked, seed, level):
+    """Low and high ends of intervals of effects, by a forest of as many trees as upturn's, with forests inside."""
+    from econml.dml import CausalForestDML
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    inside = {"n_estimators": 100, "min_samples_leaf": 10, "random_state": int(seed)}
+    model = CausalForestDML(
+        model_y=RandomForestRegressor(**inside), model_t=RandomForestClassifier(**inside), discrete_treatment=True, n_estimators=500,
+        random_state=int(seed), n_jobs=1,
+    )  # fmt: skip
+    model.fit(y, t, X=X)
+    return [end.ravel() for end in model.effect_interval(asked, alpha=1.0 - float(level))]
+
+
 def x_learner(X, y, t, asked):
     from econml.metalearners import XLearner
     from lightgbm import LGBMRegressor
@@ -52,3 +66,4 @@ def _draw(rng):
 
 
 DRAWS = dict.fromkeys(MODELS, _draw)
+INTERVALS = {"causal forest": interval}
