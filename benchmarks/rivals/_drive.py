@@ -10,6 +10,7 @@ import importlib.util
 import os
 import sys
 import threading
+import time
 import warnings
 from pathlib import Path
 
@@ -21,15 +22,15 @@ _TICK, _PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 
 
 def family():
-    """Processes of this session: (processor seconds so far, bytes they hold)."""
-    seconds, held, session = 0.0, 0, os.getsid(0)
+    """Processes of this session: (processor seconds so far, bytes they hold); of others the seconds are known to a hundredth."""
+    seconds, held, session = time.process_time(), 0, os.getsid(0)
     for entry in Path("/proc").iterdir():
         try:
             fields = (entry / "stat").read_text().rsplit(")", 1)[1].split() if entry.name.isdigit() else None
         except OSError:  # it has ended
             continue
         if fields and int(fields[3]) == session:
-            seconds += (int(fields[11]) + int(fields[12])) / _TICK
+            seconds += (int(fields[11]) + int(fields[12])) / _TICK if int(entry.name) != os.getpid() else 0.0
             held += int(fields[21]) * _PAGE
     return seconds, held
 

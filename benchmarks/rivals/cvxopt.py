@@ -2,7 +2,7 @@
 
 import numpy as np
 
-REQUIRES = ("cvxopt==1.3.3",)
+REQUIRES = ("cvxopt==1.3.3", "numpy")
 
 
 def machine(X, z, cost, power=1.0, tol=1e-8):
