@@ -30,6 +30,7 @@ sys.path[:0] = [str(HERE.parent.parent / "src"), str(HERE)]
 from tables import EASY, TABLES, TEST  # noqa: E402
 
 from upturn.boosting import UpliftBagging, UpliftBoosting  # noqa: E402
+from upturn.ensemble import UpliftAuto, UpliftStacking  # noqa: E402
 from upturn.meta import ClassTransformation, DRLearner, RLearner, SLearner, TLearner, XLearner  # noqa: E402
 from upturn.policy import UpliftCalibrator  # noqa: E402
 from upturn.svm import DifferentialSVM, SubgroupSVM, TwoCostSVM, UpliftSVM, UpliftSVMCV  # noqa: E402
@@ -40,14 +41,15 @@ MODELS = {
     kind.__name__: kind
     for kind in (
         UpliftTree, UpliftForest, CTSForest, UCTSForest, UpliftBoosting, UpliftBagging, ClassTransformation, SLearner, TLearner,
-        XLearner, DRLearner, RLearner, UpliftSVM, UpliftSVMCV, DifferentialSVM, TwoCostSVM, SubgroupSVM,
+        XLearner, DRLearner, RLearner, UpliftSVM, UpliftSVMCV, DifferentialSVM, TwoCostSVM, SubgroupSVM, UpliftStacking, UpliftAuto,
     )
 } | {"UpliftCalibrator": lambda **options: UpliftCalibrator(TLearner(**options), **options)}  # fmt: skip
 RUN, RESULTS = HERE / "run.jsonl", HERE / "results.json"
 VISIBLE = 2.0  # standard errors at which an oracle sees the effect
+SLOW = ("UpliftSVMCV", "UpliftStacking", "UpliftAuto")  # come last
 # Pairs that take long get fewer seeds, or none: 250 columns of levels, and a search over 60 machines in 5 folds (12 minutes).
 FEWER = {
-    **{(table, "UpliftSVMCV"): 3 for table in TABLES},
+    **{pair: 3 for pair in itertools.product(TABLES, SLOW)},
     ("500 levels", "UpliftSVMCV"): 0,
     ("identifiers", "UpliftSVMCV"): 0,
     ("500 levels", "DifferentialSVM"): 3,
@@ -98,12 +100,11 @@ def run(first, seeds, minutes, only, tables):
     done = {(one["table"], one["model"], one["seed"]) for one in read()}
     end = time.time() + 60 * minutes
     with RUN.open("a") as file:
-        # The slow one comes last.
         for slow, seed in itertools.product((False, True), range(first, seeds)):
             for table, name in itertools.product(tables or TABLES, only or MODELS):
                 if (
                     (table, name, seed) in done
-                    or (name == "UpliftSVMCV") != slow
+                    or (name in SLOW) != slow
                     or seed >= FEWER.get((table, name), seeds)
                 ):
                     continue
