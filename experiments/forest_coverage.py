@@ -46,7 +46,7 @@ CASES = {
     "rare outcome": ("sim-rare", 20_000),
     "smooth effect, many rows": ("sim-randomised", 50_000),
 }
-FEW = {"smooth effect, many rows": 5}  # of so many repeats, one: they take long
+FEW = {"rare outcome": 2, "smooth effect, many rows": 10}  # of so many repeats, one: they take long
 
 
 def one(simulation, rows, X, effect, seed):

@@ -102,11 +102,7 @@ def run(first, seeds, minutes, only, tables):
     with RUN.open("a") as file:
         for slow, seed in itertools.product((False, True), range(first, seeds)):
             for table, name in itertools.product(tables or TABLES, only or MODELS):
-                if (
-                    (table, name, seed) in done
-                    or (name in SLOW) != slow
-                    or seed >= FEWER.get((table, name), seeds)
-                ):
+                if (table, name, seed) in done or (name in SLOW) != slow or seed >= FEWER.get((table, name), seeds):
                     continue
                 if time.time() > end:
                     return
@@ -191,12 +187,20 @@ def show():
         f"|---|{'---:|' * (len(kinds) + 1)}",
     ]
     for name in MODELS:
+        if not any(model == name for _, model in groups):
+            continue
         found = collections.Counter(one for (_, model), one in verdicts.items() if model == name)
         seconds = [fit["seconds"] for (_, model), fits in groups.items() if model == name for fit in fits]
         lines.append(f"| {name} | {' | '.join(str(found[kind]) for kind in kinds)} | {np.mean(seconds or [0.0]):.2f} |")
     absent = [pair for pair in itertools.product(TABLES, MODELS) if pair not in groups]
     tables_of = {name: [table for table, model in absent if model == name] for _, name in absent}
-    lines += [f"\n{name} was not run on {len(names)} tables: {', '.join(names)}." for name, names in tables_of.items()]
+    whole = [name for name, names in tables_of.items() if len(names) == len(TABLES)]
+    lines += [f"\nNot run, because they take long: {', '.join(whole)}."] if whole else []
+    lines += [
+        f"\n{name} was not run on {len(names)} tables: {', '.join(names)}."
+        for name, names in tables_of.items()
+        if name not in whole
+    ]
     lines += [
         "\n## What did not pass\n",
         "| table | model | verdict | rank correlation | oracle, in standard errors | what it said |",
