@@ -49,7 +49,7 @@ VISIBLE = 2.0  # standard errors at which an oracle sees the effect
 SLOW = ("UpliftSVMCV", "UpliftStacking", "UpliftAuto")  # come last
 # Pairs that take long get fewer seeds, or none: 250 columns of levels, and a search over 60 machines in 5 folds (12 minutes).
 FEWER = {
-    **{pair: 3 for pair in itertools.product(TABLES, ("UpliftStacking", "UpliftAuto"))},
+    **dict.fromkeys(itertools.product(TABLES, ("UpliftStacking", "UpliftAuto")), 3),
     ("500 levels", "UpliftSVMCV"): 0,
     ("identifiers", "UpliftSVMCV"): 0,
     ("500 levels", "DifferentialSVM"): 3,
