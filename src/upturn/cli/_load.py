@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from upturn._arrays import Floats
 from upturn._results import plural
 from upturn._target import Label, Target, read_target
-from upturn.cli._leaks import Leak, suspected_leaks
 from upturn.cli._read import Source, find_source
 from upturn.cli._roles import FILE, Found, Roles, add_roles, find_roles, read_roles, write_roles
 from upturn.cli._say import UserError, Voice, did_you_mean, shell_word
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from upturn.cli._leaks import Leak
 
 _SUCCESS = {"yes", "true", "y", "t", "success", "1", "ja", "oui", "si", "sí", "sì", "sim", "tak"}
 _FAILURE = {"no", "false", "n", "f", "failure", "0", "nein", "non", "nee", "nej", "nei", "não", "nie"}
@@ -49,6 +50,8 @@ class Loaded:
 
     def leaks(self) -> list[Leak]:
         """Features that know too much."""
+        from upturn.cli._leaks import suspected_leaks
+
         return suspected_leaks(self.X, self.y, self.target.arm, self.target.labels)
 
 
