@@ -216,12 +216,12 @@ class LinearEncoder:
             total, mean, norm = column_moments(X, weight)
             moments = Moments(total, np.full(len(mean), total), mean, norm)
             layout = ColumnLayout.of(schema, {})
-            _check_sizes(moments, layout, schema, standardize)
+            check_sizes(moments, layout, schema, standardize)
             return replace(cls.from_moments(moments, layout, standardize=standardize), mean=np.zeros(layout.width))
         layout = ColumnLayout.fit(X, schema, weight)
         with np.errstate(over="ignore", invalid="ignore"):  # looked at below
             moments = Moments.of(X, weight, layout)
-        _check_sizes(moments, layout, schema, standardize)
+        check_sizes(moments, layout, schema, standardize)
         return cls.from_moments(moments, layout, standardize=standardize)
 
     @classmethod
@@ -343,7 +343,7 @@ def _check_missing(missing: Any, schema: Schema) -> Ints:
     return missing
 
 
-def _check_sizes(moments: Moments, layout: ColumnLayout, schema: Schema, standardize: bool) -> None:
+def check_sizes(moments: Moments, layout: ColumnLayout, schema: Schema, standardize: bool) -> None:
     """Refuse columns of numbers whose mean or spread is none, or (to divide by) whose spread has no inverse."""
     for bad, size, advice in (
         (~(np.isfinite(moments.mean) & np.isfinite(moments.norm)), "large", "divide it by"),

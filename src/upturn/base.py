@@ -129,15 +129,19 @@ class Gated(BaseEstimator):  # type: ignore[misc]
         """What ``fit`` does with an experiment, once it is read."""
         target = data.target if self._any_size else in_units(data.target)
         data, self._library, self._rate = replace(data, target=target), library, is_rate(target)
-        if target.n_arms > 1 and not self._multi_arm:
-            raise ValueError(
-                f"{type(self).__name__} compares one treatment with control, and treatment holds {target.n_arms} arms "
-                f"{target.arms!r} besides control {target.control!r}: keep the rows of one of them, wrap it, as in "
-                f"meta.OneVsControl({type(self).__name__}()), or use a model for several arms such as UpliftForest"
-            )
+        self._refuse_arms(target.control, target.arms)
         self._fit(data)
         self._remember(target.control, target.arms, data.schema)
         self._tell(data)
+
+    def _refuse_arms(self, control: Label, arms: list[Label]) -> None:
+        """Refuse several arms where there may be one."""
+        if len(arms) > 1 and not self._multi_arm:
+            raise ValueError(
+                f"{type(self).__name__} compares one treatment with control, and treatment holds {len(arms)} arms "
+                f"{arms!r} besides control {control!r}: keep the rows of one of them, wrap it, as in "
+                f"meta.OneVsControl({type(self).__name__}()), or use a model for several arms such as UpliftForest"
+            )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that :func:`upturn.load` reads; no pickle is involved."""

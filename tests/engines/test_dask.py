@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from engines.test_margins import FEW, agree, few
 from engines.test_measure import numbers
 from engines.test_measure import table as judged
 from engines.test_measure_check import table as trial
@@ -17,6 +18,7 @@ from upturn import engines, metrics
 from upturn.engines import _grow, _parts
 from upturn.features import UMODLDiscretizer
 from upturn.meta import TLearner
+from upturn.svm import UpliftSVM
 from upturn.trees import CTSForest, UpliftForest, UpliftTree
 
 dask = pytest.importorskip("dask")
@@ -70,6 +72,14 @@ def test_the_model_is_that_of_the_whole_table(name, monkeypatch):
     found = engines.fit(clone(model), spread(frame), "bought", "segment", weight, FEATURES)
     same(found, local(model, frame, weight), frame)
     assert found.control_ == "none"
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("model", [UpliftSVM(ratio=1.5), UpliftSVM(p=1.0, C=0.1)])
+def test_a_machine_is_that_of_the_whole_table(model):
+    frame = table()
+    found = engines.fit(clone(model), spread(frame), "bought", "segment", None, FEW)
+    agree(found, few(model, frame), 1e-6 if model.p > 1.0 else 1e-4)
 
 
 @pytest.mark.usefixtures("cluster")

@@ -8,7 +8,7 @@ from upturn import engines
 from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.engines import _parts, _scan
 from upturn.meta import TLearner
-from upturn.svm import UpliftSVM
+from upturn.svm import UpliftSVM, UpliftSVMCV
 from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
 
 pl = pytest.importorskip("polars")
@@ -130,7 +130,7 @@ def test_a_sample_depends_on_the_seed_and_the_rows_numbers_alone(tmp_path):
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
-        ({"model": UpliftSVM()}, TypeError, "whole table in memory"),
+        ({"model": UpliftSVMCV()}, TypeError, "whole table in memory"),
         ({"model": TLearner()}, TypeError, "whole table in memory"),
         ({"model": UpliftBagging(UpliftSVM())}, TypeError, "whole table in memory"),
         ({"model": "forest"}, TypeError, "expected an uplift model"),

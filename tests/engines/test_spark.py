@@ -10,6 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from engines.test_dask import MODELS, same
+from engines.test_margins import FEW, agree, few
 from engines.test_measure import numbers
 from engines.test_measure import table as judged
 from engines.test_measure_check import table as trial
@@ -21,6 +22,7 @@ from upturn.engines import _grow
 from upturn.engines._level import LevelQuestion
 from upturn.features import UMODLDiscretizer
 from upturn.meta import TLearner
+from upturn.svm import UpliftSVM
 from upturn.trees import UpliftForest
 
 pl = pytest.importorskip("polars")
@@ -77,6 +79,12 @@ def test_the_model_is_that_of_the_whole_table(name, spread, monkeypatch):
     frame = table(arms=("none", "mail", "call") if name == "cts" else ("none", "mail"))
     found = engines.fit(clone(model), spread(frame), "bought", "segment", weight, FEATURES)
     same(found, local(model, frame, weight), frame)
+
+
+def test_a_machine_is_that_of_the_whole_table(spread):
+    frame, model = table(), UpliftSVM(p=1.5, ratio=1.5)
+    found = engines.fit(clone(model), spread(frame), "bought", "segment", None, FEW)
+    agree(found, few(model, frame))
 
 
 def test_row_ids_make_the_order_of_rows_irrelevant(spread):

@@ -25,6 +25,7 @@ from upturn._parallel import run_parallel
 from upturn._table import Schema, encode_columns, read_columns
 from upturn._target import Coded, Label
 from upturn.engines._gather import Roles
+from upturn.engines._margins import Margins
 from upturn.engines._numbers import Described, Raw, Whole, look_at, understand
 from upturn.engines._parts import Part
 from upturn.engines._places import Failure, Merge, answer, merged
@@ -90,6 +91,8 @@ class Files:
 
         def make(place: int) -> Any:
             made = answer(step, self._states[place], place)
+            if isinstance(made, Margins):
+                return made.stored(self._scratch.empty)
             return made if isinstance(made, Failure) else shelf.put(made, place)
 
         made = self._each(make)

@@ -18,6 +18,7 @@ from upturn.engines._kinds import engine_of
 from upturn.engines._learn import check_spread, learn, learn_whole, reasons
 from upturn.engines._open import library_of, names_in, opened
 from upturn.engines._scan import polars, scan
+from upturn.engines._svm import check_machine, is_machine
 from upturn.engines._umodl import learn_umodl
 from upturn.features import UMODLDiscretizer, UMODLSelector
 from upturn.trees import UpliftTree
@@ -38,15 +39,16 @@ def fit(
     row_id: str | None = None,
     scratch: str | os.PathLike[str] | None = None,
 ) -> Any:
-    """Fit a model of trees to a table that need not fit into memory.
+    """Fit a model of trees, or a linear machine, to a table that need not fit into memory.
 
     On Dask and Spark, rows stay where they are: every partition turns its features into codes (a byte a value) and adds up histograms, from which
     trees are grown level by level. Of Parquet files, codes, outcome, arms and weights are written to files of a scratch folder, which trees read as if they were
-    in memory, and removed at the end; in memory are the rows of the trees that grow. Either way the model is that of the whole table, to the last bit.
+    in memory, and removed at the end; in memory are the rows of the trees that grow. Either way the model is that of the whole table, to the last bit. A machine is solved
+    with sums over partitions, and is that of the whole table to a relative 1e-8 of its objective.
 
     Parameters
     ----------
-    model : UpliftTree, UpliftForest, CTSForest, UCTSForest, UpliftBoosting or UpliftBagging over trees, UMODLDiscretizer or UMODLSelector
+    model : UpliftTree, UpliftForest, CTSForest, UCTSForest, UpliftBoosting or UpliftBagging over trees, linear UpliftSVM, StandardSVM, TwoCostSVM or SubgroupSVM, UMODLDiscretizer or UMODLSelector
         The model to fit. With ``inference``, ``oob`` or ``prune``, and for boosting and bagging, files keep the features themselves, up to eight bytes a value,
         and codes and outcomes are in memory; Dask and Spark do not take these. UMODL needs counts alone, one column after the other: exact ones of columns with up to 65,536
         values, else of the rows between as many quantiles.
@@ -90,11 +92,11 @@ def fit(
     folder = _new_folder(scratch)
     try:
         n, codes = int(frame.select(polars().len()).collect().item()), not reasons(model)
-        _check_room(n, roles, folder, codes=codes)
+        _check_room(n, roles, folder, codes=codes and not is_machine(model))
         with all_or_nothing(model):
             check_parameters(model)
             if codes:
-                whole = read_files(frame, n, roles, folder, model.control, model.n_jobs)
+                whole = read_files(frame, n, roles, folder, model.control, getattr(model, "n_jobs", None))
                 learn_whole(model, whole, roles, "polars")
             else:
                 data = gather(
@@ -150,12 +152,15 @@ def _check_gated(model: Any) -> None:
 def _check_model(model: Any) -> None:
     """Refuse what would need the whole table in memory."""
     _check_gated(model)
+    if is_machine(model):
+        check_machine(model)
+        return
     inside = getattr(model, "estimator", None)
     of_trees = isinstance(model, UpliftBoosting | UpliftBagging) and (inside is None or isinstance(inside, UpliftTree))
     if not (isinstance(model, TreeModel) or of_trees):
         raise TypeError(
             f"{type(model).__name__} needs its whole table in memory, and so cannot be fitted in parts: use UpliftForest, CTSForest, UCTSForest, "
-            "UpliftTree, or UpliftBoosting or UpliftBagging over trees; or fit it to engines.sample(table, n)"
+            "UpliftTree, a linear UpliftSVM, or UpliftBoosting or UpliftBagging over trees; or fit it to engines.sample(table, n)"
         )
 
 

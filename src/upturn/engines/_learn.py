@@ -15,6 +15,7 @@ from upturn.engines._ids import check_ids
 from upturn.engines._numbers import Whole, read_parts
 from upturn.engines._parts import Far, prepare
 from upturn.engines._places import Places
+from upturn.engines._svm import check_machine, is_machine, learn_machine
 from upturn.trees import UpliftForest, UpliftTree
 from upturn.trees._base import Scale, TreeModel
 from upturn.trees._nodes import Nodes
@@ -24,6 +25,8 @@ from upturn.trees._samples import Sampling
 
 def reasons(model: Any) -> list[str]:
     """What about a model needs more of the rows than sums, if anything; the model itself if it is none of trees."""
+    if is_machine(model):
+        return []
     if not isinstance(model, TreeModel):
         return [type(model).__name__]
     if isinstance(model, UpliftTree):
@@ -34,9 +37,12 @@ def reasons(model: Any) -> list[str]:
 def check_spread(model: Any) -> None:
     """Refuse what does not run where rows lie in several places."""
     name, asked = type(model).__name__, reasons(model)
+    if is_machine(model):
+        check_machine(model)
+        return
     if not isinstance(model, TreeModel):
         raise TypeError(
-            f"{name} does not run on a cluster: use UpliftForest, CTSForest, UCTSForest or UpliftTree; write the table to Parquet files, "
+            f"{name} does not run on a cluster: use UpliftForest, CTSForest, UCTSForest, UpliftTree or a linear UpliftSVM; write the table to Parquet files, "
             "on which engines.fit takes it if it is made of trees; or fit it to engines.sample(table, n)"
         )
     if asked:
@@ -56,6 +62,9 @@ def learn(model: Any, places: Places, roles: Roles, row_id: str | None, library:
 
 def learn_whole(model: Any, whole: Whole, roles: Roles, library: str) -> None:
     """Fit a model to places of numbers."""
+    if is_machine(model):
+        learn_machine(model, whole, library)
+        return
     model._check_outcome(whole.scale, varies=whole.varies)
     single, n_arms = isinstance(model, UpliftTree), len(whole.labels) - 1
     centred = not single and model._centres(whole.scale.binary)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,10 +17,11 @@ from upturn._experiment import Experiment
 from upturn._parallel import interruptible
 from upturn._parameters import FLAG, LABEL, NONE, SEED, Rule, number, one_of, whole
 from upturn._sparse import SparseMatrix
+from upturn._table import Schema
 from upturn.base import UpliftEstimator, finite_importances
 from upturn.svm._kernels import NAMES, KernelMap
 from upturn.svm._problem import MarginProblem, MarginSolution
-from upturn.svm._vanishing import AT_ZERO, Ranking, VanishingWarning, explain
+from upturn.svm._vanishing import AT_ZERO, Ranking, VanishingWarning, explain, varies
 
 KERNEL_PARAMETERS = {
     "kernel": one_of(*NAMES),
@@ -116,6 +117,14 @@ class Machine(UpliftEstimator):
 
         ``ranking`` is what ranks where w = 0 is optimal.
         """
+        total = solution.alpha.sum(axis=0)
+        self.support_ = rows[total > 1e-9 * max(float(total.max(initial=0.0)), 1e-300)]
+        self._keep(solution, ranking, data.schema, lambda: varies(data.X[rows]))
+
+    def _keep(
+        self, solution: MarginSolution, ranking: Ranking | None, schema: Schema, columns_vary: Callable[[], bool]
+    ) -> None:
+        """What ``_adopt`` does but for the support."""
         if not solution.gap <= self.tol:
             ended = solution.iterations >= self.max_iter
             advice = (
@@ -128,25 +137,23 @@ class Machine(UpliftEstimator):
                 f"{type(self).__name__} stopped at a relative gap of {solution.gap:.2g} after {solution.iterations} "
                 f"iterations, tol is {self.tol:.2g}: {advice}",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         self.objective_, self.dual_bound_ = float(solution.objective), float(solution.dual_bound)
         self.dual_gap_, self.n_iter_ = float(solution.gap), int(solution.iterations)
         self.solver_ = solution.solver
         self.vanishing_ = solution.vanishing or ranking is not None or not np.any(solution.coef)
-        total = solution.alpha.sum(axis=0)
-        self.support_ = rows[total > 1e-9 * max(float(total.max(initial=0.0)), 1e-300)]
         self._set_planes(
             solution.coef,
             solution.intercepts,
             np.stack([solution.intercept_low, solution.intercept_high], axis=1),
             ranking,
         )
-        self._name_coefficients(data.schema)
+        self._name_coefficients(schema)
         if self.vanishing_:
             name, p = type(self).__name__, float(self.p)
             warnings.warn(
-                explain(name, self._point(), p, solution, ranking, data.X[rows]), VanishingWarning, stacklevel=4
+                explain(name, self._point(), p, solution, ranking, columns_vary()), VanishingWarning, stacklevel=5
             )
 
     def _point(self) -> str:

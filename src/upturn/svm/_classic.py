@@ -13,8 +13,9 @@ from upturn._parameters import FLAG, Rule, number
 from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn.svm._base import Machine
+from upturn.svm._problem import MarginSolution
 from upturn.svm._solve import Prepared
-from upturn.svm._vanishing import Ranking, faint, smooth_neighbour
+from upturn.svm._vanishing import Local, Ranking, Scored, rank, smooth_neighbour
 
 
 class _Classifier(Machine):
@@ -23,19 +24,24 @@ class _Classifier(Machine):
     _score_has_zero = False
 
     def _fit(self, data: Experiment) -> None:
+        kept, rows, z, price = self._margins(data)
+        features = self._learn_features(kept, make_seed(self.random_state))
+        prepared = Prepared(self._problem(), features, z, np.ones(len(rows), dtype=bool))
+        found = self._solve(prepared, float(self.C) * price[None], Local(features, kept.weights))
+        self._adopt(*found, rows, data)
+
+    def _margins(self, data: Experiment) -> tuple[Experiment, Indices, Floats, Floats]:
+        """The rows that have a price and their numbers, labels and prices."""
         price = self._price(data)
         rows = np.flatnonzero(price > 0.0)
         kept = data if len(rows) == len(data) else data.take(rows)
-        features = self._learn_features(kept, make_seed(self.random_state))
-        z, cost = np.where(self._labels(kept), 1.0, -1.0), float(self.C) * price[None, rows]
-        prepared = Prepared(self._problem(), features, z, np.ones(len(rows), dtype=bool))
-        solution, ranking = prepared.solve(cost), None
-        if solution.solver != "one-sided" and self.at_zero == "rank":
-            if solution.vanishing:
-                ranking = Ranking.of(smooth_neighbour(prepared, cost), features, kept.weights)
-            elif faint(solution, features):
-                ranking = Ranking.of(solution, features, kept.weights)
-        self._adopt(solution, ranking, rows, data)
+        return kept, rows, np.where(self._labels(kept), 1.0, -1.0), price[rows]
+
+    def _solve(self, prepared: Prepared, cost: Floats, scored: Scored) -> tuple[MarginSolution, Ranking | None]:
+        """The solution, and what ranks where w = 0 is optimal."""
+        solution = prepared.solve(cost)
+        ranking, _ = rank(self.at_zero, solution, scored, lambda: smooth_neighbour(prepared, cost))
+        return solution, ranking
 
     def _recommend(self, X: Floats) -> Indices:
         return np.asarray(self._decision(X) > self._b[0], dtype=np.intp)

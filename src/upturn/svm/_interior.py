@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -52,9 +53,9 @@ def solve(problem: MarginProblem, data: MarginData) -> MarginSolution:
         tol = 0.1 * min(tol, wanted)  # rare: the cheap measure was satisfied before the certificate, or near w = 0
 
 
-def run_local(problem: MarginProblem, data: MarginData, tol: float) -> tuple[InteriorState, Floats]:
-    """``run`` on rows in memory; also returns the best iterate's multipliers, which live inside (0, cost)."""
-    rows = HingeRows(data)
+def run_local(problem: MarginProblem, data: MarginData, tol: float) -> tuple[InteriorState, Any]:
+    """``run`` on all rows; also returns the best iterate's multipliers, which live inside (0, cost)."""
+    rows = data.rows(HingeRows)
     return run(problem, rows, tol), rows.kept
 
 

@@ -12,6 +12,7 @@ wherever Newton stops short (separable data with a large C). Range: p from 1.05 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ def solve(problem: MarginProblem, data: MarginData, start: tuple[Floats, Floats]
     if problem.power < NEAR_ONE:
         return primal_dual(problem, data)
     if start is None:
-        start = (np.zeros(data.X.shape[1]), np.zeros(data.cost.shape[0]))
+        start = (np.zeros(data.n_columns), np.zeros(data.n_planes))
     for _ in range(2):
         w, b, alpha, used = run(problem, data, start, 0.3 * tol)
         spent += used
@@ -49,10 +50,10 @@ def solve(problem: MarginProblem, data: MarginData, start: tuple[Floats, Floats]
 
 def run(
     problem: MarginProblem, data: MarginData, start: tuple[Floats, Floats], tol: float
-) -> tuple[Floats, Floats, Floats, int]:
+) -> tuple[Floats, Floats, Any, int]:
     """Newton steps from ``start`` until the gap is below ``tol``; returns w, b, alpha and the number of steps."""
     w, b = start
-    rows = PowerRows(data, problem.power, FLOOR, w)
+    rows = data.rows(PowerRows, problem.power, FLOOR, w)
     K = rows.n_planes
     e = np.zeros(K) if problem.plane_linear is None else problem.plane_linear
     newton = NewtonSystem(problem, rows.n_columns, K)
@@ -83,7 +84,7 @@ def run(
     return w, b, rows.alpha, iteration
 
 
-def _line_search(rows: PowerRows, b: Floats, db: Floats, linear: float, bend: float) -> float:
+def _line_search(rows: Any, b: Floats, db: Floats, linear: float, bend: float) -> float:
     """The minimiser along a direction: Newton on the slope, kept inside a bracket."""
     low, high, step = 0.0, math.inf, 1.0
     for _ in range(60):
@@ -104,7 +105,7 @@ def _line_search(rows: PowerRows, b: Floats, db: Floats, linear: float, bend: fl
 
 def primal_dual(problem: MarginProblem, data: MarginData, spent: int = 0) -> MarginSolution:
     """Interior point with the multipliers alpha and the distances s from the margin as unknowns, alpha s -> 0."""
-    p, rows = problem.power, BarrierRows(data, problem.power)
+    p, rows = problem.power, data.rows(BarrierRows, problem.power)
     K = rows.n_planes
     w, b = np.zeros(rows.n_columns), np.zeros(K)
     newton = NewtonSystem(problem, rows.n_columns, K)

@@ -11,6 +11,7 @@ H is the identity, f, e and the constant are 0, unless a solver builds a reduced
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -42,6 +43,69 @@ class MarginData:
     X: Floats
     z: Floats
     cost: Floats
+
+    # What solvers and certificates ask of rows: sums, and objects that hold them. Rows in several places answer the same (``engines._margins``),
+    # where scores and multipliers stay with the rows and what stands for them here is only passed on.
+
+    @property
+    def n_columns(self) -> int:
+        """Columns."""
+        return int(self.X.shape[1])
+
+    @property
+    def n_planes(self) -> int:
+        """Hyperplanes."""
+        return int(self.cost.shape[0])
+
+    def rows(self, kind: Callable[..., Any], *how: Any) -> Any:
+        """These rows as a solver moves them: an object of one of the kinds of ``_rows``."""
+        return kind(self, *how)
+
+    def label(self) -> float | None:
+        """The label that all rows have, 1 if there is no row; None if they differ."""
+        if self.z.shape[0] and np.any(self.z != self.z[0]):
+            return None
+        return float(self.z[0]) if self.z.shape[0] else 1.0
+
+    def zeros(self) -> Any:
+        """Multipliers that are 0."""
+        return np.zeros_like(self.cost)
+
+    def costs(self) -> tuple[Floats, Floats]:
+        """The cost of all rows with the label +1, and of those with -1, at each hyperplane."""
+        return by_label(self.cost, self.z)
+
+    def scores(self, w: Floats) -> Any:
+        """x·w."""
+        return self.X @ w if np.any(w) else np.zeros(self.z.shape[0])
+
+    def loss(self, power: float, scores: Any, b: Floats) -> float:
+        """What slacks cost."""
+        if power == 1.0:
+            return float(hinge_loss(scores, b, self.z, self.cost))
+        return float(power_loss(power, scores, b, self.z, self.cost))
+
+    def intervals(self, scores: Any, b: Floats) -> tuple[Floats, Floats]:
+        """The ends of the intervals of best intercepts for these scores, for p = 1; they may be near b."""
+        low, high = b.copy(), b.copy()
+        edges = scores - self.z
+        order = np.argsort(edges, kind="stable") if edges.shape[0] <= SORTED else None
+        for k, target in enumerate(self.costs()[1].tolist()):
+            low[k], high[k] = intercept_interval(edges, self.cost[k], target, b[k], order)
+        return low, high
+
+    def feasible(self, alpha: Any, power: float, intercept: bool) -> Any:
+        """The multipliers moved into the box and onto Σ z alpha_k = 0, by shrinking the heavier side."""
+        alpha = into_box(alpha, self.cost, power)
+        return shrunk(alpha, self.z, *by_label(alpha, self.z)) if intercept else alpha
+
+    def dual_sums(self, alpha: Any, power: float) -> tuple[Floats, float, float]:
+        """Σ z alpha x, Σ alpha, and for p > 1 Σ alpha (alpha / p cost)^(1 / (p - 1))."""
+        u, bent = self.X.T @ (self.z * alpha.sum(axis=0)), 0.0
+        if power > 1.0:
+            ratio = alpha / (power * self.cost)
+            bent = float((alpha * ratio ** (1.0 / (power - 1.0))).sum())
+        return u, float(alpha.sum()), bent
 
     def take(self, rows: NDArray[Any], times: float = 1.0) -> MarginData:
         """The given rows alone, their costs multiplied by ``times``."""
@@ -163,31 +227,38 @@ def settle(low: float, high: float) -> float:
     return low if math.isinf(high) else 0.5 * (low + high)
 
 
-def feasible(alpha: Floats, z: Floats, cost: Floats, power: float, intercept: bool) -> Floats:
-    """The multipliers moved into the box and onto Σ z alpha_k = 0, by shrinking the heavier side."""
+def by_label(values: Floats, z: Floats) -> tuple[Floats, Floats]:
+    """Sums over the rows with the label +1, and over those with -1, of each line of ``values``."""
+    positive = (z > 0.0).astype(np.float64)
+    return values @ positive, values @ (1.0 - positive)
+
+
+def into_box(alpha: Floats, cost: Floats, power: float) -> Floats:
+    """Multipliers between 0 and, for p = 1, the cost; a copy."""
     alpha = np.maximum(alpha, 0.0)
     if power == 1.0:
         np.minimum(alpha, cost, out=alpha)
-    if intercept:
-        positive = (z > 0.0).astype(np.float64)
-        negative = 1.0 - positive
-        for row, up, down in zip(alpha, (alpha @ positive).tolist(), (alpha @ negative).tolist(), strict=True):
-            if up > down:
-                row *= positive * (down / up) + negative
-            elif down > up:
-                row *= negative * (up / down) + positive
     return alpha
 
 
-def dual_value(problem: MarginProblem, data: MarginData, alpha: Floats) -> float:
+def shrunk(alpha: Floats, z: Floats, ups: Floats, downs: Floats) -> Floats:
+    """The multipliers, in place, with the heavier of both labels made as light as the other; ``ups`` and ``downs`` are their sums over all rows."""
+    positive = (z > 0.0).astype(np.float64)
+    negative = 1.0 - positive
+    for row, up, down in zip(alpha, ups.tolist(), downs.tolist(), strict=True):
+        if up > down:
+            row *= positive * (down / up) + negative
+        elif down > up:
+            row *= negative * (up / down) + positive
+    return alpha
+
+
+def dual_value(problem: MarginProblem, data: MarginData, alpha: Any) -> float:
     """The dual objective, (3.2.6) for p = 1 and (3.4.13) with its first denominator corrected for p > 1."""
-    u = data.X.T @ (data.z * alpha.sum(axis=0))
-    value = float(alpha.sum()) - problem.conjugate(u)
-    if problem.power > 1.0:
-        p = problem.power
-        ratio = alpha / (p * data.cost)
-        value -= (p - 1.0) / p * float((alpha * ratio ** (1.0 / (p - 1.0))).sum())
-    return value
+    p = problem.power
+    u, total, bent = data.dual_sums(alpha, p)
+    value = total - problem.conjugate(u)
+    return value - (p - 1.0) / p * bent if p > 1.0 else value
 
 
 def certified(
@@ -195,7 +266,7 @@ def certified(
     data: MarginData,
     w: Floats,
     b: Floats,
-    alpha: Floats,
+    alpha: Any,
     iterations: int,
     solver: str,
     history: tuple[float, ...] = (),
@@ -204,8 +275,8 @@ def certified(
 
     Only for problems without frozen rows (``plane_linear`` None), where shrinking alpha keeps it in its box.
     """
-    n_planes = data.cost.shape[0]
-    alpha = feasible(alpha, data.z, data.cost, problem.power, problem.intercept)
+    n_planes = data.n_planes
+    alpha = data.feasible(alpha, problem.power, problem.intercept)
     bound = dual_value(problem, data, alpha)
     low, high, objective = best_intercepts(problem, data, w, b)
     vanishing = undecided = False
@@ -229,40 +300,31 @@ def value_at_zero(problem: MarginProblem, data: MarginData) -> float:
     """The objective at w = 0 and the best b: with b = ±1 one label has the slack 0 and the other 2."""
     if not problem.intercept:
         return problem.constant + float(data.cost.sum())
-    up, down = data.cost @ (data.z > 0.0), data.cost @ (data.z < 0.0)
+    up, down = data.costs()
     return problem.constant + 2.0 * float(np.minimum(up, down).sum())
 
 
 def best_intercepts(problem: MarginProblem, data: MarginData, w: Floats, b: Floats) -> tuple[Floats, Floats, float]:
     """The interval of best intercepts for w, and the objective there."""
-    scores = data.X @ w if np.any(w) else np.zeros(data.z.shape[0])
-    low, high = b.copy(), b.copy()
-    if problem.power == 1.0 and problem.intercept:
-        edges = scores - data.z
-        order = np.argsort(edges, kind="stable") if edges.shape[0] <= SORTED else None
-        targets = (data.cost @ (data.z < 0.0)).tolist()
-        for k, target in enumerate(targets):
-            low[k], high[k] = intercept_interval(edges, data.cost[k], target, b[k], order)
+    scores = data.scores(w)
+    exact = problem.power == 1.0 and problem.intercept
+    low, high = data.intervals(scores, b) if exact else (b.copy(), b.copy())
     middle = np.array([settle(low[k], high[k]) for k in range(b.shape[0])])
-    if problem.power == 1.0:
-        loss = hinge_loss(scores, middle, data.z, data.cost)
-    else:
-        loss = power_loss(problem.power, scores, middle, data.z, data.cost)
-    return low, high, problem.regulariser(w) + loss
+    return low, high, problem.regulariser(w) + data.loss(problem.power, scores, middle)
 
 
 def one_sided(problem: MarginProblem, data: MarginData) -> MarginSolution | None:
     """The answer when every label is the same (or there is no row): w = 0, and every row on the right side."""
     if not problem.intercept or problem.linear is not None:
         return None
-    if data.z.shape[0] and np.any(data.z != data.z[0]):
+    label = data.label()
+    if label is None:
         return None
-    n_planes = data.cost.shape[0]
-    positive = bool(data.z.shape[0] == 0 or data.z[0] > 0)
+    n_planes, positive = data.n_planes, label > 0.0
     low = np.full(n_planes, -math.inf if positive else 1.0)
     high = np.full(n_planes, -1.0 if positive else math.inf)
     edge = np.full(n_planes, -1.0 if positive else 1.0)
-    w, alpha = np.zeros(data.X.shape[1]), np.zeros_like(data.cost)
+    w, alpha = np.zeros(data.n_columns), data.zeros()
     return MarginSolution(
         w, edge, low, high, alpha, problem.constant, problem.constant, 0.0, 0, "one-sided", vanishing=True
     )

@@ -102,9 +102,12 @@ class _Local:
         self._rows = np.empty((width, n))  # what the kernels write for each row; the last one is the root of its weight
         self._length = max(256, BLOCK // max(self.n_columns, 1))
         self._scaled = np.empty((0 if isinstance(data.X, SparseMatrix) else min(self._length, n), self.n_columns))
+        self.summing = True  # False while steps are gone again of which the sums are known
 
     def _products(self) -> tuple[Floats, Floats]:
         """Xᵀ diag(Σ q) X and rows · X in one pass, in blocks of rows fixed by the shape alone."""
+        if not self.summing:
+            return np.empty((0, 0)), np.empty((0, 0))
         if isinstance(self.X, SparseMatrix):
             rooted = sparse_rows(self.X, self._rows[-1])
             product = interruptible(lambda: (rooted.T @ rooted).toarray(order="C"))

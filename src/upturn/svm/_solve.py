@@ -89,7 +89,7 @@ class Prepared:
             return
         if problem.intercept and len(X) and self._among_rows is None:
             moments = Moments.of(X)
-            if (np.abs(moments.mean) * np.sqrt(moments.total) > moments.norm).any():
+            if far_from_0(moments):
                 self._mean = moments.mean
                 X = X - self._mean
         if X.shape[1] > X.shape[0] and problem.quadratic is None:
@@ -179,6 +179,11 @@ class Prepared:
                 intercept_high=found.intercept_high + shift,
             )
         return found
+
+
+def far_from_0(moments: Moments) -> bool:
+    """Whether a column lies so far from 0 that it is centred first."""
+    return bool((np.abs(moments.mean) * np.sqrt(moments.total) > moments.norm).any())
 
 
 def _margin(problem: MarginProblem, data: MarginData, start: Start | None) -> MarginSolution:

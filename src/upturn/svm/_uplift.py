@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from upturn._arrays import Floats, Indices, Ints
+from upturn._arrays import Bools, Floats, Indices, Ints
 from upturn._experiment import Experiment
 from upturn._parameters import FLAG, NONE, Rule, check, number, one_of
 from upturn._seeds import make_seed
@@ -18,7 +18,7 @@ from upturn.svm._base import Machine
 from upturn.svm._energy import EXPONENT, EnergyTerm, signed_weights
 from upturn.svm._problem import MarginData, MarginSolution
 from upturn.svm._solve import Prepared, Start
-from upturn.svm._vanishing import Ranking, faint, smooth_neighbour
+from upturn.svm._vanishing import Local, Ranking, Scored, rank, smooth_neighbour
 
 RATIO = number(least=1, most=1e100).named(
     "a number of at least 1, and at most 1e100 (1 gives no neutral predictions, larger ones more; below 1 the hyperplanes change sides, Lemma 3.3.1)"
@@ -113,7 +113,7 @@ class UpliftSVM(Machine):
     ratio_ : float
         The ratio used.
     support_ : array of int
-        Rows that w is made of.
+        Rows that w is made of; empty for a machine that :func:`upturn.engines.fit` has fitted.
     objective_, dual_bound_, dual_gap_, n_iter_, solver_
         The value reached, the bound that proves it, their relative difference, the iterations and the solver.
     control_, arms_ : label, list of labels
@@ -227,13 +227,16 @@ class UpliftSVM(Machine):
         self._check_together()
         seed = make_seed(self.random_state)
         task = UpliftTask(self, self._learn_features(data, seed), data, seed)
+        self._adopt(*self._solve(task), np.arange(len(data)), data)
+
+    def _solve(self, task: UpliftTask) -> tuple[MarginSolution, Ranking | None]:
+        """The solution, and what ranks where w = 0 is optimal."""
         if self.ratio == "auto":
             solution, self.ratio_ = self._search_ratio(task)
         else:
             self.ratio_ = float(self.ratio)
             solution = task.solve(float(self.C), self.ratio_)
-        ranking, _ = task.ranking(solution, float(self.C), self.ratio_)
-        self._adopt(solution, ranking, np.arange(len(data)), data)
+        return solution, task.ranking(solution, float(self.C), self.ratio_)[0]
 
     def _search_ratio(self, task: UpliftTask) -> tuple[MarginSolution, float]:
         """Bracket and bisect log(ratio): the neutral share grows with the ratio. The nearest share seen wins."""
@@ -247,8 +250,7 @@ class UpliftSVM(Machine):
             ratio = float(np.exp(log_ratio))
             solution = task.solve(float(self.C), ratio, start)
             start = (solution.coef, solution.intercepts)
-            above = ((task.features @ solution.coef)[:, None] > solution.intercepts).sum(axis=1)
-            share = shares[ratio] = float(np.average(above == 1, weights=task.weight))
+            share = shares[ratio] = task.neutral_share(solution)
             if best is None or abs(share - wanted) < best[0]:
                 best = (abs(share - wanted), solution, ratio)
             return share
@@ -257,14 +259,14 @@ class UpliftSVM(Machine):
         if neutral_share(low) < wanted:
             while neutral_share(high) < wanted and high < top:
                 low, high = high, min(2.0 * high, top)
-            while high - low > 1e-5 and best is not None and best[0] > 0.5 / task.z.shape[0]:
+            while high - low > 1e-5 and best is not None and best[0] > 0.5 / task.n:
                 middle = 0.5 * (low + high)
                 if neutral_share(middle) < wanted:
                     low = middle
                 else:
                     high = middle
         assert best is not None
-        if best[0] > max(MISSED, 1.0 / task.z.shape[0]):
+        if best[0] > max(MISSED, 1.0 / task.n):
             self._warn_of_a_jump(wanted, shares)
         return best[1], best[2]
 
@@ -297,14 +299,25 @@ class UpliftSVM(Machine):
         self.ratio_ = float(state["ratio"])
 
 
+def labels_of(data: Experiment) -> Floats:
+    """The labels z, (3.2.1)."""
+    return np.where((data.y > 0) == (data.arm == 1), 1.0, -1.0)
+
+
+def between(scores: Floats, b: Floats) -> Bools:
+    """Whether rows lie between the hyperplanes."""
+    return np.asarray((scores[:, None] > b).sum(axis=1) == 1)
+
+
 class UpliftTask:
     """The margin problems of an experiment, for any C and ratio: what they share is prepared once."""
 
     def __init__(self, machine: UpliftSVM, features: Floats, data: Experiment, seed: np.uint64) -> None:
         treated = data.arm == 1
-        self.features, self.weight = features, data.weights
-        self.z = np.where((data.y > 0) == treated, 1.0, -1.0)  # (3.2.1)
+        self.features, self.weight, self.n = features, data.weights, len(data)
+        self.z = labels_of(data)
         self._own = np.stack([self.z > 0, self.z < 0])
+        self._scored: Scored = Local(features, self.weight)
         self._price = self.weight
         if machine.group_average:
             self._price = self.weight.copy()
@@ -345,12 +358,14 @@ class UpliftTask:
         self, solution: MarginSolution, C: float, ratio: float, start: Start | None = None
     ) -> tuple[Ranking | None, Start | None]:
         """What ranks where w = 0 is optimal, and (w, b) for the next such point to start from."""
-        if solution.solver == "one-sided" or self._at_zero == "zero":
-            return None, start
-        if not solution.vanishing:
-            return (Ranking.of(solution, self.features, self.weight) if faint(solution, self.features) else None), start
-        found = smooth_neighbour(self.prepared, self.cost(C, ratio), start)
-        return Ranking.of(found, self.features, self.weight), (found.coef, found.intercepts)
+        ranking, found = rank(
+            self._at_zero, solution, self._scored, lambda: smooth_neighbour(self.prepared, self.cost(C, ratio), start)
+        )
+        return ranking, start if found is None else (found.coef, found.intercepts)
+
+    def neutral_share(self, solution: MarginSolution) -> float:
+        """The share of the rows between the hyperplanes."""
+        return float(np.average(between(self.features @ solution.coef, solution.intercepts), weights=self.weight))
 
     def solve_grid(self, Cs: Floats, ratios: Floats, warm: bool = True) -> Iterator[MarginSolution]:
         """Solve for every C and, within it, every ratio, each from its neighbour's solution."""

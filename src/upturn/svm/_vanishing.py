@@ -8,8 +8,9 @@ remedy: it is unique, so it depends neither on ``tol`` nor on the solver nor on 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,6 +26,35 @@ FAINT = 1e-7  # range of scores below which they are shown on another scale
 TOL = 1e-11  # its direction is then the same to some 6 digits from any start
 
 
+class Scored(Protocol):
+    """What is asked about the scores x·w of the training rows."""
+
+    def moments(self, w: Floats) -> tuple[float, float]:
+        """Their weighted mean and standard deviation."""
+
+    def range(self, w: Floats) -> float:
+        """The largest less the smallest."""
+
+
+@dataclass(frozen=True)
+class Local:
+    """Rows in memory (see ``Scored``)."""
+
+    features: Floats
+    weight: Floats
+
+    def moments(self, w: Floats) -> tuple[float, float]:
+        """See ``Scored``."""
+        scores = self.features @ w
+        middle = float(np.average(scores, weights=self.weight))
+        scores -= middle
+        return middle, float(np.sqrt(np.average(scores**2, weights=self.weight)))
+
+    def range(self, w: Floats) -> float:
+        """See ``Scored``."""
+        return float(np.ptp(self.features @ w))
+
+
 class VanishingWarning(UserWarning):
     """The machine's exact optimum is w = 0: it has one answer for everybody."""
 
@@ -37,12 +67,9 @@ class Ranking:
     middle: float
 
     @classmethod
-    def of(cls, solution: MarginSolution, features: Floats, weight: Floats) -> Ranking | None:
+    def of(cls, solution: MarginSolution, scored: Scored) -> Ranking | None:
         """The scores of a solution brought to their scale; None if it, too, gives everybody the same."""
-        scores = features @ solution.coef
-        middle = float(np.average(scores, weights=weight))
-        scores -= middle
-        spread = float(np.sqrt(np.average(scores**2, weights=weight)))
+        middle, spread = scored.moments(solution.coef)
         if not spread > 0.0:
             return None
         return cls(solution.coef / spread, middle / spread)
@@ -60,12 +87,24 @@ class Ranking:
         return cls(w, middle)
 
 
-def faint(solution: MarginSolution, features: Floats) -> bool:
+def rank(
+    at_zero: str, solution: MarginSolution, scored: Scored, neighbour: Callable[[], MarginSolution]
+) -> tuple[Ranking | None, MarginSolution | None]:
+    """What ranks where w = 0 is optimal or too short to see, None elsewhere; and the ``neighbour``, if it was asked for."""
+    if solution.solver == "one-sided" or at_zero == "zero":
+        return None, None
+    if not solution.vanishing:
+        return (Ranking.of(solution, scored) if _faint(solution, scored) else None), None
+    found = neighbour()
+    return Ranking.of(found, scored), found
+
+
+def _faint(solution: MarginSolution, scored: Scored) -> bool:
     """Whether w is not 0 but so short that its scores would drown in the rounding of the intercepts.
 
     For p > 1 and labels of n₁ and n₂ rows, w is of the order (n₂/n₁)^(1/(p - 1)), n₂ the fewer: 200 to 1 is 3e-12 at p = 1.2.
     """
-    return bool(np.any(solution.coef)) and float(np.ptp(features @ solution.coef)) < FAINT
+    return bool(np.any(solution.coef)) and scored.range(solution.coef) < FAINT
 
 
 def smooth_neighbour(prepared: Prepared, cost: Floats, start: Start | None = None) -> MarginSolution:
@@ -73,7 +112,7 @@ def smooth_neighbour(prepared: Prepared, cost: Floats, start: Start | None = Non
     return prepared.with_power(POWER, TOL).solve(cost, start)
 
 
-def explain(name: str, point: str, p: float, solution: MarginSolution, ranking: Ranking | None, X: Floats) -> str:
+def explain(name: str, point: str, p: float, solution: MarginSolution, ranking: Ranking | None, varies: bool) -> str:
     """The sentence of the warning: what was found, what predict does now, and what to do."""
     if p > 1.0 and ranking is not None:
         return (
@@ -81,11 +120,11 @@ def explain(name: str, point: str, p: float, solution: MarginSolution, ranking: 
             "standard deviation of 1; signs and recommendations are the same for everybody. Take p=2, or group_average=True "
             "where one arm is small"
         )
-    if p > 1.0 or solution.solver == "one-sided" or not _varies(X):
+    if p > 1.0 or solution.solver == "one-sided" or not varies:
         if solution.solver == "one-sided":
             why = "all rows have the same label (success with the treatment is that of failure without it)"
         else:
-            why = "no column varies" if not _varies(X) else "the columns have nothing to do with the labels"
+            why = "no column varies" if not varies else "the columns have nothing to do with the labels"
         return f"{name} gives everybody the same score, as {why}: other rows or other columns are needed"
     now = (
         "predict gives 0"
@@ -99,7 +138,7 @@ def explain(name: str, point: str, p: float, solution: MarginSolution, ranking: 
     )
 
 
-def _varies(X: Floats) -> bool:
+def varies(X: Floats) -> bool:
     """Whether any column has two values."""
     if isinstance(X, SparseMatrix):
         return bool((X.max(axis=0) - X.min(axis=0)).count_nonzero())
