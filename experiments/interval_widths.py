@@ -2,6 +2,7 @@
 
     make bench-install
     python experiments/interval_widths.py [--repeats 20] [--rows 10000] [--only NAME ...] [--minutes M]
+    python experiments/interval_widths.py --again     # upturn's part of all repeats anew
     python experiments/interval_widths.py --show
 
 Both are fitted to the same rows, anew in every repeat, and asked for 90% intervals at the same 1,000 points. Results are written after every repeat, and a
@@ -33,26 +34,47 @@ CASES = {
     "smooth effect, two values": "sim-randomised",
     "prognostic features, real-valued": "sim-prognostic",
     "the same effect on everybody": "sim-constant",
+    "no effect, two values": "sim-null",
     "steps, two values": "sim-steps",
     "heavy tails, correlated features": "sim-heavy-tails",
 }
 
 
-def one(simulation, rows, seed, points):
-    """[seed, coverage and mean width of upturn's, of econml's, seconds of both] on one experiment."""
+def drawn(simulation, rows, seed):
+    """Features, outcomes and arms of one experiment."""
     data = SIMULATED[simulation][0](rows, FIRST + seed)
-    X, y, t = np.asarray(data.X, float), np.asarray(data.y, float), np.asarray(data.treatment)
-    asked, effect = np.asarray(points.X, float), np.asarray(points.effect)
+    return np.asarray(data.X, float), np.asarray(data.y, float), np.asarray(data.treatment)
+
+
+def asked(simulation):
+    """The points, and their effects."""
+    points = SIMULATED[simulation][0](POINTS, POINTS_SEED)
+    return np.asarray(points.X, float), np.asarray(points.effect)
+
+
+def ours(simulation, rows, seed):
+    """Coverage, mean width and seconds of upturn's intervals on one experiment."""
+    points, effect = asked(simulation)
+    data = drawn(simulation, rows, seed)
     start = time.process_time()
-    forest = UpliftForest(inference=True, random_state=seed).fit(X, y, t)
-    ours = forest.predict_interval(asked, interval=NOMINAL)
-    seconds = time.process_time() - start
-    given = {"X": X, "y": y, "t": t, "asked": asked, "seed": seed, "level": NOMINAL}
-    theirs = call("econml", "INTERVALS", "causal forest", given)
-    numbers = []
-    for low, high in (ours, theirs.result):
-        numbers += [np.mean((low <= effect) & (effect <= high)), np.mean(high - low)]
-    return [seed, *(float(f"{value:.5g}") for value in (*numbers, seconds, theirs.seconds))]
+    forest = UpliftForest(inference=True, random_state=seed).fit(*data)
+    ends = forest.predict_interval(points, interval=NOMINAL)
+    return _numbers(ends, effect, time.process_time() - start)
+
+
+def theirs(simulation, rows, seed):
+    """The same of econml's."""
+    points, effect = asked(simulation)
+    X, y, t = drawn(simulation, rows, seed)
+    given = {"X": X, "y": y, "t": t, "asked": points, "seed": seed, "level": NOMINAL}
+    found = call("econml", "INTERVALS", "causal forest", given)
+    return _numbers(found.result, effect, found.seconds)
+
+
+def _numbers(ends, effect, seconds):
+    low, high = ends
+    values = np.mean((low <= effect) & (effect <= high)), np.mean(high - low), seconds
+    return [float(f"{value:.5g}") for value in values]
 
 
 def run(options):
@@ -60,18 +82,38 @@ def run(options):
     if "econml" not in installed():
         raise SystemExit("econml is not installed: `make bench-install` makes an environment for it")
     end = time.monotonic() + 60 * options.minutes
-    results = json.loads(OUT.read_text()) if OUT.exists() else {}
+    results = read()
     for repeat in range(options.repeats):
         for name in options.only or CASES:
-            case = results.setdefault(name, {"simulation": CASES[name], "rows": options.rows, "repeats": []})
-            if len(case["repeats"]) > repeat:
+            case = results.setdefault(
+                name, {"simulation": CASES[name], "rows": options.rows, "upturn": [], "econml": []}
+            )
+            if len(case["econml"]) > repeat:
                 continue
             if time.monotonic() > end:
                 return
-            points = SIMULATED[CASES[name]][0](POINTS, POINTS_SEED)
-            case["repeats"].append(one(CASES[name], case["rows"], repeat, points))
-            body = ",\n".join(f" {json.dumps(key)}: {json.dumps(value)}" for key, value in results.items())
-            OUT.write_text(f"{{\n{body}\n}}\n")
+            for library, measure in {"upturn": ours, "econml": theirs}.items():
+                case[library].append(measure(case["simulation"], case["rows"], repeat))
+            write(results)
+
+
+def run_again():
+    """Measure upturn anew on all experiments that econml was measured on."""
+    results = read()
+    for case in results.values():
+        case["upturn"] = [ours(case["simulation"], case["rows"], seed) for seed in range(len(case["econml"]))]
+        write(results)
+
+
+def read():
+    """What was measured so far."""
+    return json.loads(OUT.read_text()) if OUT.exists() else {}
+
+
+def write(results):
+    """Keep it, a case a line."""
+    body = ",\n".join(f" {json.dumps(key)}: {json.dumps(value)}" for key, value in results.items())
+    OUT.write_text(f"{{\n{body}\n}}\n")
 
 
 def held(cover):
@@ -87,7 +129,9 @@ def table(results):
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, case in results.items():
-        _, cover, width, their_cover, their_width, seconds, their_seconds = np.array(case["repeats"]).T
+        (cover, width, seconds), (their_cover, their_width, their_seconds) = (
+            np.array(case[who]).T for who in ("upturn", "econml")
+        )
         ratio = width / their_width
         lines.append(
             f"| {name} | {case['rows']:,} | {len(cover)} | {held(cover)} | {width.mean():.3g} | {held(their_cover)} | {their_width.mean():.3g} | "
@@ -102,10 +146,13 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--minutes", type=float, default=1e6)
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--show", action="store_true")
     options = parser.parse_args()
     if options.show:
-        print("\n".join(table(json.loads(OUT.read_text()))))
+        print("\n".join(table(read())))
+    elif options.again:
+        run_again()
     else:
         run(options)
 

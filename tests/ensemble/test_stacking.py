@@ -9,10 +9,11 @@ import pytest
 from sklearn.linear_model import LinearRegression, Ridge
 
 import upturn
+from upturn._nuisance import Choice
 from upturn.ensemble import UpliftStacking
 from upturn.ensemble._candidates import default_candidates, read_candidates
 from upturn.ensemble._weights import LEAST
-from upturn.meta import DRLearner, SLearner, TLearner, XLearner
+from upturn.meta import DRLearner, OneVsControl, SLearner, TLearner, XLearner
 from upturn.svm import UpliftSVM
 from upturn.trees import UpliftForest
 
@@ -193,10 +194,31 @@ def test_the_default_candidates_take_any_outcome():
     from upturn._table import read_table
     from upturn._target import read_target
 
-    real = read_candidates(None, Experiment(*read_table(X), read_target(y, t)))
-    binary = read_candidates(None, Experiment(*read_table(X), read_target(y > 0, t)))
+    shares = Choice("shares")
+    real = read_candidates(None, Experiment(*read_table(X), read_target(y, t)), shares, default_candidates)
+    binary = read_candidates(None, Experiment(*read_table(X), read_target(y > 0, t)), shares, default_candidates)
     assert set(binary) == set(default_candidates())
     assert set(binary) - set(real) == {"uplift machine"}
+
+
+@pytest.mark.parametrize("confounded", [False, True])
+def test_propensities_are_looked_at_once_a_fit_where_shares_will_do(confounded):
+    X, y, t = trial(1200)
+    if confounded:
+        given_by_chance, t = t, (np.random.default_rng(1).random(1200) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
+        y = y + (t - given_by_chance) * X[:, 0]
+    given = {
+        "own": XLearner(Ridge(), propensity=0.5),
+        "auto": XLearner(Ridge()),
+        "inside": OneVsControl(XLearner(Ridge())),
+    }
+    model = UpliftStacking(given, estimator=Ridge(), weighting="exponential", random_state=0).fit(X, y, t)
+    assert (model.propensity_kind_ == "shares") != confounded
+    seen = {name: member.get_params() for name, member in model.estimators_.items()}
+    looks = "auto" if confounded else "shares"
+    assert seen["own"]["propensity"] == 0.5
+    assert seen["auto"]["propensity"] == seen["inside"]["estimator__propensity"] == looks
+    assert given["auto"].propensity == given["inside"].estimator.propensity == "auto"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from upturn._table import read_table
 from upturn._target import Target, decode
 from upturn.ensemble import UpliftAuto
 from upturn.meta import OneVsControl, TLearner
+from upturn.meta._base import take_shares
 from upturn.policy import UpliftCalibrator
 from upturn.trees import UpliftForest, UpliftTree
 
@@ -117,12 +118,13 @@ def _settled(model: Any, data: Experiment, *, sound: bool) -> Any:
 
     Where :func:`upturn.check` has looked already and found nothing, that will do.
     """
-    if not isinstance(model, UpliftAuto) or model.propensity != "auto":
-        return model
-    if sound:
-        return model.set_params(propensity="shares")
-    choice = choose_propensity("auto", Encoded(*read_table(data.X, quiet=True), data.target), model.n_jobs)
-    return model.set_params(propensity="shares") if choice.kind == "shares" else model
+    shared = take_shares(model)
+    if shared is model or sound:
+        return shared
+    choice = choose_propensity(
+        "auto", Encoded(*read_table(data.X, quiet=True), data.target), getattr(model, "n_jobs", None)
+    )
+    return shared if choice.kind == "shares" else model
 
 
 def gives_effects(model: Any) -> bool:

@@ -218,9 +218,7 @@ class UpliftAuto(Stack):
         lines = Lines(self.resume, lambda found: isinstance(found["effects"], str))
         self._keep_choice(choice)
         data = rows_that_count(data, self.cv)
-        # The choice is made once: where rows speak for shares, candidates need not look again.
-        spec = "shares" if choice.auc is not None and choice.kind == "shares" else self.propensity
-        candidates = read_candidates(self.estimators, data, lambda: many_candidates(effort, spec))
+        candidates = read_candidates(self.estimators, data, choice, lambda: many_candidates(effort, self.propensity))
         for model in candidates.values():
             check_parameters(model)
         n, steps = len(data), make_steps(len(data), effort)

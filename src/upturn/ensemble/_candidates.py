@@ -9,28 +9,29 @@ import numpy as np
 from sklearn.linear_model import Ridge
 
 from upturn._experiment import Experiment
-from upturn._nuisance import PropensitySpec
+from upturn._nuisance import Choice, PropensitySpec
 from upturn.base import UpliftEstimator
 from upturn.boosting import UpliftBoosting
 from upturn.ensemble._effort import Effort
 from upturn.meta import DRLearner, OneVsControl, RLearner, SLearner, TLearner, XLearner
+from upturn.meta._base import take_shares
 from upturn.policy import UpliftCalibrator
 from upturn.svm import UpliftSVM
 from upturn.trees import UpliftForest
 
-_INSIDE_FOLDS = 3  # folds by which scores without a unit are turned into effects
+_INSIDE_FOLDS = 3  # folds inside a candidate, which is itself fitted once a fold
 
 
-def default_candidates() -> dict[str, UpliftEstimator]:
+def default_candidates(propensity: PropensitySpec = "auto") -> dict[str, UpliftEstimator]:
     """One or two of every family, as different from each other as can be."""
     return {
         "forest": UpliftForest(center=False),
         "centred forest": UpliftForest(center=True),
         "S-learner": SLearner(),
         "T-learner": TLearner(),
-        "X-learner": XLearner(),
-        "DR-learner": DRLearner(),
-        "linear X-learner": XLearner(Ridge()),
+        "X-learner": XLearner(propensity=propensity),
+        "DR-learner": DRLearner(propensity=propensity, cv=_INSIDE_FOLDS),
+        "linear X-learner": XLearner(Ridge(), propensity=propensity),
         "uplift machine": UpliftSVM(),
     }
 
@@ -59,23 +60,25 @@ def many_candidates(effort: Effort, propensity: PropensitySpec) -> dict[str, Upl
 
 
 def read_candidates(
-    estimators: Any, data: Experiment, default: Callable[[], dict[str, UpliftEstimator]] = default_candidates
+    estimators: Any, data: Experiment, choice: Choice, default: Callable[[], dict[str, UpliftEstimator]]
 ) -> dict[str, UpliftEstimator]:
     """The candidates by name, each able to learn from this experiment and to predict effects in units of its outcome.
 
-    Without any given, those of the default that the outcome allows.
+    Without any given, those of the default that the outcome allows. ``choice`` is the stack's own of propensities.
     """
     binary = bool(np.isin(data.y, (0.0, 1.0)).all())
     if estimators is None:
         chosen = default()
-        return {name: _ready(model, data) for name, model in chosen.items() if binary or model._outcome == "any"}
+        return {
+            name: _ready(model, data, choice) for name, model in chosen.items() if binary or model._outcome == "any"
+        }
     named = dict(_pairs(estimators))
     for name, model in named.items():
         if model._outcome == "binary" and not binary:
             raise ValueError(
                 f"{name!r} needs an outcome of 0 and 1, and y holds other numbers: code the two classes as 0 and 1, or leave it out of estimators"
             )
-    return {name: _ready(model, data) for name, model in named.items()}
+    return {name: _ready(model, data, choice) for name, model in named.items()}
 
 
 def _pairs(estimators: Any) -> list[tuple[str, UpliftEstimator]]:
@@ -100,8 +103,13 @@ def _is_pair(pair: Any) -> bool:
     )
 
 
-def _ready(model: UpliftEstimator, data: Experiment) -> UpliftEstimator:
-    """The model, its scores calibrated to effects if they are none, and one per arm if it knows one only."""
+def _ready(model: UpliftEstimator, data: Experiment, choice: Choice) -> UpliftEstimator:
+    """The model, its scores calibrated to effects if they are none, and one per arm if it knows one only.
+
+    Propensities are chosen once a fit: where the stack takes shares, candidates that would look themselves take them too.
+    """
+    if choice.kind == "shares":
+        model = take_shares(model)
     if not model._score_is_effect:
         model = UpliftCalibrator(model, cv=_INSIDE_FOLDS)
     return model if model._multi_arm or data.n_arms == 1 else OneVsControl(model)

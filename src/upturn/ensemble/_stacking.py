@@ -29,7 +29,7 @@ from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn.base import UpliftEstimator
 from upturn.boosting._base import seeded
-from upturn.ensemble._candidates import read_candidates
+from upturn.ensemble._candidates import default_candidates, read_candidates
 from upturn.ensemble._combine import combine
 from upturn.ensemble._losses import Loss, Problem, make_problems
 from upturn.ensemble._stack import AVERAGE, Stack, check_numbers
@@ -68,7 +68,8 @@ class UpliftStacking(Stack):
     estimator : classifier or regressor, optional
         The model of outcomes inside the loss; by default the mixture of gradient boosting and a line that is nearer to unseen outcomes.
     propensity : "auto", "shares", "logistic", "boosting", classifier, number(s) or column name(s)
-        Probability of the arms inside the loss, as in :class:`upturn.meta.RLearner`; candidates have their own.
+        Probability of the arms inside the loss, as in :class:`upturn.meta.RLearner`, and in the default candidates. Candidates that
+        are given have their own, but where it is shares, or "auto" finds that shares will do, those at "auto" take them without another look.
     clip : float
         Propensities are kept at least this far from 0 and 1, with a warning that says for how many rows.
     ridge : float or "auto"
@@ -188,7 +189,7 @@ class UpliftStacking(Stack):
         seed, n_given, counted = make_seed(self.random_state), len(data), np.arange(len(data))
         if (kept := rows_that_count(data, self.cv)) is not data:
             data, counted = kept, np.flatnonzero(data.weights > 0)
-        candidates = read_candidates(self.estimators, data)
+        candidates = read_candidates(self.estimators, data, choice, lambda: default_candidates(self.propensity))
         for model in candidates.values():
             check_parameters(model)
         folds = make_folds(data, self.cv, np.uint64(seed_of(seed, _FOLDS)))

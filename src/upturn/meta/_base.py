@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_regressor
+from sklearn.base import clone, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Floats
@@ -86,6 +86,17 @@ class MetaLearner(UpliftEstimator):
             raise ValueError(f"expected {self._count_members()} models inside {type(self).__name__}")
         schema = self._member_schema()
         self._members = [Member.from_state(one, schema) for one in states]
+
+
+def take_shares(model: Any) -> Any:
+    """The model, or a copy of it in which whatever would choose its propensities itself takes the shares of the arms."""
+    given = model.get_params()
+    chosen = [
+        name
+        for name, value in given.items()
+        if name.split("__")[-1] == "propensity" and isinstance(value, str) and value == "auto"
+    ]
+    return clone(model).set_params(**dict.fromkeys(chosen, "shares")) if chosen else model
 
 
 class WithPropensity(UpliftEstimator):
