@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 
 import upturn
 from upturn._nuisance import Choice
-from upturn.ensemble import UpliftStacking
+from upturn.ensemble import UpliftAuto, UpliftStacking
 from upturn.ensemble._candidates import default_candidates, read_candidates
 from upturn.ensemble._weights import LEAST
 from upturn.meta import DRLearner, OneVsControl, SLearner, TLearner, XLearner
@@ -269,3 +269,17 @@ def _experiment_of(X, y, t):
 
     matrix, schema = read_table(X)
     return Experiment(matrix, schema, read_target(y, t))
+
+
+@pytest.mark.parametrize("kind", [UpliftStacking, UpliftAuto])
+def test_propensities_that_are_clipped_are_told_of_once(kind):
+    X, y, t = trial(1200)
+    given_by_chance, t = t, (np.random.default_rng(1).random(1200) < 1 / (1 + np.exp(-3 * X[:, 0]))).astype(int)
+    y = y + (t - given_by_chance) * X[:, 0]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        kind(estimators={"x": XLearner(Ridge()), "dr": DRLearner(Ridge())}, estimator=Ridge(), random_state=0).fit(
+            X, y, t
+        )
+    told = [str(one.message) for one in said if "was set to that bound" in str(one.message)]
+    assert [text.split(":")[0] for text in told] == [kind.__name__]

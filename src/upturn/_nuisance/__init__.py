@@ -26,6 +26,7 @@ from upturn._nuisance._propensity import (
     PropensitySpec,
     clip_chances,
     clip_propensity,
+    clips_silently,
     crossfit_propensity,
     fit_propensity,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "choose_propensity",
     "clip_chances",
     "clip_propensity",
+    "clips_silently",
     "crossfit",
     "crossfit_propensity",
     "crossfit_responses",

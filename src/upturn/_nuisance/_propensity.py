@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import reprlib
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -28,6 +31,7 @@ PropensitySpec = (
 )
 Kind = Literal["shares", "logistic", "boosting", "classifier", "known", "columns"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+_SILENT = ContextVar("silent", default=False)  # whether clipped propensities are told of by somebody else
 CLIP = number(least=0, below=0.5).named("a number from 0 (no clipping) to below 0.5, such as 0.01")
 
 
@@ -255,7 +259,7 @@ def crossfit_propensity(
 
 
 def clip_propensity(propensity: Floats, clip: float, model: str) -> Floats:
-    """Keep probabilities within ``clip`` … 1 - ``clip``, and say how many rows that changed."""
+    """Keep probabilities within ``clip`` … 1 - ``clip``, and say how many rows that changed, unless somebody else does."""
     clipped, outside = clip_chances(propensity, clip)
     if clip == 0:
         certain = np.flatnonzero(((propensity <= 0) | (propensity >= 1)).any(axis=1))
@@ -264,7 +268,7 @@ def clip_propensity(propensity: Floats, clip: float, model: str) -> Floats:
                 f"the propensity of {len(certain):,} of {len(propensity):,} row(s) is 0 or 1, the first at row {certain[0]}: they could "
                 "only ever be in one arm, so nothing can be learned from them about an effect; remove them, or pass clip=0.01"
             )
-    if outside:
+    if outside and not _SILENT.get():
         warnings.warn(
             f"{model}: the propensity of {outside:,} of {len(propensity):,} row(s) was below {clip:g} or above {1 - clip:g} (smallest "
             f"{propensity.min():.3g}, largest {propensity.max():.3g}) and was set to that bound; such rows have hardly anybody to be "
@@ -273,6 +277,16 @@ def clip_propensity(propensity: Floats, clip: float, model: str) -> Floats:
             stacklevel=4,
         )
     return clipped
+
+
+@contextmanager
+def clips_silently() -> Iterator[None]:
+    """Models fitted here do not tell of propensities that they clip: who fits many of them tells of its own."""
+    before = _SILENT.set(True)
+    try:
+        yield
+    finally:
+        _SILENT.reset(before)
 
 
 def clip_chances(propensity: Floats, clip: float) -> tuple[Floats, int]:

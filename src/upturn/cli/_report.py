@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 # How far models that search do so here, where they search anew in every fold; what --set says goes before.
-_EFFORT = {"UpliftAuto": ["cv=3"], "UpliftStacking": ["cv=2"], "UpliftSVMCV": ["cv=2", "Cs=[0.01, 1, 100]", "ratios=[1, 2]"]}
+_EFFORT = {
+    "UpliftAuto": ["cv=3"],
+    "UpliftStacking": ["cv=2"],
+    "UpliftSVMCV": ["cv=2", "Cs=[0.01, 1, 100]", "ratios=[1, 2]"],
+}
 
 
 def report(

@@ -15,6 +15,7 @@ from upturn._nuisance import (
     CLIP,
     Choice,
     PropensitySpec,
+    clip_chances,
     clip_propensity,
     crossfit_propensity,
     fit_propensity,
@@ -266,8 +267,8 @@ class UpliftAuto(Stack):
         if choice.kind not in ("shares", "known"):
             inside = search.rows[~np.isin(search.unseen.fold[search.rows], list(scored))]
             learnt = search.rows if len(inside) == 0 else inside
-            options["propensity"] = clip_propensity(
-                fit_propensity(choice, data.take(learnt)).predict(part.X), self.clip, type(self).__name__
+            options["propensity"], _ = clip_chances(
+                fit_propensity(choice, data.take(learnt)).predict(part.X), self.clip
             )
         replicates = Replicates.read(_INTERVAL, 200, 0, self.n_jobs)
         self.held_out_ = find_metric(self.metric).number(

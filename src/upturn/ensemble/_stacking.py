@@ -17,6 +17,7 @@ from upturn._nuisance import (
     Choice,
     PropensitySpec,
     clip_propensity,
+    clips_silently,
     crossfit_propensity,
     make_folds,
     rows_that_count,
@@ -233,7 +234,8 @@ class UpliftStacking(Stack):
             fold, j = job
             train, test = folds[fold]
             model = seeded(clone(models[j]), np.uint64(seed_of(seed, _MEMBERS, j)), 1 + fold)
-            model._fit(data.take(train))
+            with clips_silently():
+                model._fit(data.take(train))
             effects[j, test] = model._predict(data.X[test])
 
         jobs = [(fold, j) for fold in range(len(folds)) for j in range(len(models))]
@@ -252,7 +254,8 @@ class UpliftStacking(Stack):
 
         def one(place: int) -> UpliftEstimator:
             model = seeded(clone(models[place]), np.uint64(seed_of(seed, _MEMBERS, which[place])), 0)
-            model._fit(data)
+            with clips_silently():
+                model._fit(data)
             return model
 
         return run_parallel(one, range(len(models)), n_jobs=self.n_jobs, verbose=self.verbose, description="models")

@@ -27,7 +27,7 @@ from upturn.trees._base import Scale, TreeModel
 from upturn.trees._bins import Codes
 from upturn.trees._center import leaf_sums, out_of_bag_twice, outcome_out_of_bag, put_back, unseen_rows
 from upturn.trees._growth import Soil, layout_with, rows_of
-from upturn.trees._inference import VARIES, Pooled, correct_smoothing, pool_variance, pooled_variance
+from upturn.trees._inference import VARIES, Pooled, correct_smoothing, pool_variance, pooled_variance, rows_in_leaf
 from upturn.trees._nodes import Nodes
 from upturn.trees._outcome import encode_outcome
 from upturn.trees._overlap import chances_of, kind_of, overlap_weights
@@ -90,8 +90,8 @@ class UpliftForest(TreeModel):
         ``inference=True`` it is "trees" if the joint test of balance between the arms has p < 0.05.
     inference : bool
         Choose by itself what ``predict_interval`` needs, whatever the other parameters say: honest trees, ten to a
-        half-sample, leaves of two rows of each arm and more, at least 500 trees, a centred outcome (unless the criterion
-        does not allow it, or ``center=False``), and values corrected for what leaves smooth: twice a leaf's effect, less the mean of the
+        half-sample, leaves of at least two rows of each arm, and more where the smallest arm has above 2,000 of them, at least 500
+        trees, a centred outcome (unless the criterion does not allow it, or ``center=False``), and values corrected for what leaves smooth: twice a leaf's effect, less the mean of the
         effects that other trees of its half-sample predict for its rows; once more if effects differ between people. Then all of it is
         rehearsed on an experiment that is made, with effects like those just found, to see how much wider intervals must be to hold
         them; that takes half as long again.
@@ -220,20 +220,21 @@ class UpliftForest(TreeModel):
         self.control = control
 
     def _fit(self, data: Experiment) -> None:
-        chosen = self._chosen()
+        chosen = self._chosen(data)
         chosen._fit_forest(data, make_seed(self.random_state))
         if chosen is not self:
             for name in _FITTED & vars(chosen).keys():
                 setattr(self, name, getattr(chosen, name))
 
-    def _chosen(self) -> UpliftForest:
+    def _chosen(self, data: Experiment) -> UpliftForest:
         """The forest that is fitted: this one, or one with the parameters that inference asks for."""
         if not self.inference:
             return self
         chosen = copy.copy(self)
         chosen.honest, chosen.rho, chosen.bootstrap, chosen.max_samples = True, 0.5, False, 1.0
         chosen.ci_group_size, chosen.n_estimators = _GROUP, max(-(-self.n_estimators // _GROUP) * _GROUP, _MANY)
-        chosen.min_samples_split, chosen.min_samples_leaf, chosen.min_samples_arm = 2, 1, 2
+        counted = np.bincount(data.arm[data.weights > 0.0], minlength=data.n_arms + 1)
+        chosen.min_samples_split, chosen.min_samples_leaf, chosen.min_samples_arm = 2, 1, rows_in_leaf(counted.min())
         chosen.center = self.center is not False and self._may_centre()
         return chosen
 

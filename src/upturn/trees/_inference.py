@@ -14,6 +14,9 @@ group, so that groups differ as forests on fresh experiments would, correction i
 The variance of a forest is that of group means, V + N, less the noise N of averaging the few bags of a group. N is known well at every
 point, V badly: it is the small difference of two large numbers. But V / N hardly depends on the point, so the ratio is pooled over rows,
 each seen by groups that did not see it, and the variance at a point is the pooled ratio times its N.
+
+Leaves of a fixed number of rows would average no more people in a large table than in a small one, and intervals would hardly become
+narrower with n; so leaves grow with the root of what the smallest arm has beyond 2,000 rows.
 """
 
 from __future__ import annotations
@@ -34,6 +37,15 @@ from upturn.trees._samples import Sampling, unseen
 
 _MOST_ROWS = 2000  # over which the ratio of variances is pooled
 VARIES = 1.3  # variance of predicted effects over rows, as a multiple of that by chance, from which smoothing is corrected again
+
+
+def rows_in_leaf(smallest: int) -> int:
+    """Fewest rows of each arm in a leaf, for a smallest arm of so many: 2, and from 2,000 on the root of an eightieth of what is beyond.
+
+    >>> [rows_in_leaf(n) for n in (100, 2_000, 5_000, 25_000, 500_000)]
+    [2, 2, 8, 18, 80]
+    """
+    return 2 + int(np.sqrt(max(int(smallest) - 2_000, 0) / 80))
 
 
 def correct_smoothing(
