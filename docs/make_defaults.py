@@ -105,13 +105,25 @@ def propensities():
     return "\n".join(lines)
 
 
+def _experiment(name):
+    """A script of experiments/, and what it has kept."""
+    path = ROOT / "experiments" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module, json.loads(path.with_suffix(".json").read_text())
+
+
 def intervals():
     """How often the intervals of forests hold the true effect."""
-    path = ROOT / "experiments" / "forest_coverage.py"
-    spec = importlib.util.spec_from_file_location("forest_coverage", path)
-    experiment = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(experiment)
-    return "\n".join(experiment.table(json.loads(path.with_suffix(".json").read_text())))
+    experiment, found = _experiment("forest_coverage")
+    return "\n".join(experiment.table(found))
+
+
+def widths():
+    """The intervals beside those of econml."""
+    experiment, found = _experiment("interval_widths")
+    return "\n".join(experiment.table(found))
 
 
 def thin():
@@ -133,7 +145,7 @@ def thin():
     return "\n".join(lines)
 
 
-TABLES = {"compared": compared, "intervals": intervals, "thin": thin, "propensities": propensities}
+TABLES = {"compared": compared, "intervals": intervals, "widths": widths, "thin": thin, "propensities": propensities}
 
 
 def page(text):
