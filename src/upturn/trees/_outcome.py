@@ -144,7 +144,7 @@ def _are_counts(summary: OutcomeSummary) -> bool:
 
 def _total(table: Ints) -> int:
     """The sum of a table of exponents, times 2^1053."""
-    return sum(int(count) << int(e) for e, count in enumerate(table) if count)
+    return sum(int(table[e]) << int(e) for e in np.flatnonzero(table))
 
 
 def _exponent(table: Ints) -> int | None:
