@@ -53,6 +53,8 @@ MODELS = {
     "honest, weighted": (UpliftForest(4, honest=True, bootstrap=True, min_samples_arm=5, random_state=1), "weight"),
     "cts": (CTSForest(4, random_state=1), None),
     "tree": (UpliftTree(max_depth=3, random_state=1), "count"),
+    "pruned": (UpliftTree(prune=True, honest=True, min_samples_arm=5, random_state=1), "weight"),
+    "out of bag": (UpliftForest(4, oob=True, min_samples_arm=5, random_state=1), "weight"),
 }
 
 
@@ -60,6 +62,8 @@ def same(one, two, frame):
     for name in ("first", "feature", "cut", "left", "category_set", "missing_left", "gain", "value", "weight", "sets"):
         np.testing.assert_array_equal(getattr(one.nodes_, name), getattr(two.nodes_, name))
     np.testing.assert_array_equal(one.bins_.edges, two.bins_.edges)
+    if getattr(one, "oob", False):
+        np.testing.assert_array_equal(one.oob_response_, two.oob_response_)
     np.testing.assert_array_equal(one.predict(frame.select(FEATURES)), two.predict(frame.select(FEATURES)))
 
 
@@ -162,9 +166,7 @@ def test_a_file_that_disappears_is_told_in_words(cluster, tmp_path, monkeypatch)
     ("change", "error", "said"),
     [
         ({"model": TLearner()}, TypeError, "does not run on a cluster"),
-        ({"model": UpliftForest(2, oob=True)}, ValueError, "oob=True"),
         ({"model": UpliftForest(inference=True)}, ValueError, "inference=True"),
-        ({"model": UpliftTree(prune=True)}, ValueError, "prune=True"),
         ({"row_id": "person"}, ValueError, "row_id='person' is no column"),
         ({"row_id": "age"}, ValueError, "is among features"),
         ({"scratch": "."}, ValueError, "Parquet files"),

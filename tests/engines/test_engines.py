@@ -46,6 +46,7 @@ MODELS = {
     "chances in a column": UpliftForest(4, propensity="chance", bootstrap=True, random_state=1),
     "honest with groups": UpliftForest(20, honest=True, ci_group_size=2, random_state=1),
     "tree": UpliftTree(max_depth=4),
+    "pruned": UpliftTree(prune=True, random_state=1),
     "cts": CTSForest(10, random_state=1),
     "ucts": UCTSForest(10, random_state=1),
     "bagging": UpliftBagging(n_estimators=5, random_state=1),
@@ -77,6 +78,8 @@ def test_the_model_of_parts_is_that_of_the_whole_table(name, weighted, tmp_path)
     found.save(tmp_path / "found.upturn")
     whole.save(tmp_path / "whole.upturn")
     assert (tmp_path / "found.upturn").read_bytes() == (tmp_path / "whole.upturn").read_bytes()
+    if getattr(found, "oob", False):
+        np.testing.assert_array_equal(found.oob_response_, whole.oob_response_)
 
 
 @pytest.mark.usefixtures("small_parts")

@@ -73,6 +73,10 @@ def same(one, two, frame, tmp_path):
     assert len(one.nodes_.feature) > one.nodes_.n_trees
     np.testing.assert_array_equal(one.predict(frame.select(FEATURES)), two.predict(frame.select(FEATURES)))
     assert paths[0].read_bytes() == paths[1].read_bytes()
+    if getattr(one, "oob", False):
+        assert len(one.oob_response_) == len(frame)
+        np.testing.assert_array_equal(one.oob_response_, two.oob_response_)
+        np.testing.assert_array_equal(one.oob_prediction_, two.oob_prediction_)
 
 
 def local(model, frame, weight=None):
@@ -85,7 +89,15 @@ CASES = {
     "tree": (UpliftTree(max_depth=4, max_bins=40, **SMALL), {}, None),
     "tree of kl": (UpliftTree("kl", honest=True, **SMALL), {}, None),
     "tree of chi2, weighted": (UpliftTree("chi2", max_bins=40, **SMALL), {}, "weight"),
+    "pruned": (UpliftTree(prune=True, **SMALL), {"outcome": "real"}, None),
+    "pruned, honest, weighted": (
+        UpliftTree("kl", prune=True, honest=True, **SMALL),
+        {"arms": ("none", "mail", "call")},
+        "weight",
+    ),
     "forest": (UpliftForest(4, **SMALL), {}, None),
+    "out of bag": (UpliftForest(4, oob=True, **SMALL), {"outcome": "far"}, None),
+    "out of bag, weighted": (UpliftForest(4, oob=True, bootstrap=True, center=True, **SMALL), {}, "weight"),
     "forest, whole weights": (UpliftForest(4, bootstrap=True, **SMALL), {"outcome": "real"}, "count"),
     "bootstrap": (UpliftForest(4, bootstrap=True, max_depth=5, **SMALL), {"outcome": "real"}, None),
     "honest bootstrap": (UpliftForest(4, bootstrap=True, honest=True, **SMALL), {}, "weight"),

@@ -72,7 +72,7 @@ def spread(spark):
     return make
 
 
-@pytest.mark.parametrize("name", ["forest", "honest, weighted", "cts"])
+@pytest.mark.parametrize("name", ["forest", "honest, weighted", "cts", "pruned", "out of bag"])
 def test_the_model_is_that_of_the_whole_table(name, spread, monkeypatch):
     monkeypatch.setattr(_grow, "MOST_GATHERED", 300)
     model, weight = MODELS[name]

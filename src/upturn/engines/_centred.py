@@ -15,13 +15,11 @@ import numpy as np
 
 from upturn._arrays import Floats, Ints
 from upturn.engines._grow import draw_samples, grow_trees
-from upturn.engines._parts import Far, Part, grid_of_parts, sums_of_parts, with_soil
+from upturn.engines._parts import Far, Part, grid_of_parts, sums_of_parts, twins, with_soil
 from upturn.engines._places import Places
 from upturn.kernels import sampling
-from upturn.kernels.forest import twin_codes
 from upturn.kernels.histogram import Layout
 from upturn.kernels.sampling import ESTIMATE, GROW, OUTCOME
-from upturn.trees._bins import Codes
 from upturn.trees._center import SEEN, TREES, leaf_sums, outcome_rules, pooled_arms, predict_unseen, put_back
 from upturn.trees._growth import arm_means, layout_with, rows_of
 from upturn.trees._nodes import Nodes
@@ -115,12 +113,6 @@ def _weigh(far: Far, places: Places, chances: Floats | None) -> Places:
 # ------------------------------------------------------------------------------------------- what parts do
 
 
-def _twins(codes: Codes) -> Codes:
-    """Codes for prediction; a part may have no rows."""
-    twins: Codes = twin_codes(np.ascontiguousarray(codes)) if codes.size else np.empty((0, 2 * len(codes)), np.uint8)
-    return twins
-
-
 def _changed(part: Part, **numbers: Any) -> Part:
     """A part with other numbers per row."""
     return replace(part, numbers={**part.numbers, **numbers}, kept={})
@@ -141,7 +133,7 @@ def _one_arm(part: Part) -> Part:
 def _take_off(trees: Sequence[Nodes], draws: Sequence[Answers], pooled: float, part: Part) -> Part:
     alone = part.lot._replace(arm=np.zeros_like(part.lot.arm))
     roles = (one.roles(alone)[0] for one in draws)
-    level = predict_unseen(trees, roles, _twins(part.codes), pooled)
+    level = predict_unseen(trees, roles, twins(part.codes), pooled)
     return _changed(part, work=part.numbers["work"] - level, level=part.numbers["level"] + level)
 
 
@@ -178,7 +170,7 @@ def _with_words(name: str, words: str, grid: Grid, part: Part) -> Part:
 
 
 def _level_sums(trees: Sequence[Nodes], draws: Sequence[Answers], layout: Layout, part: Part) -> list[Ints]:
-    codes, out = _twins(part.codes), []
+    codes, out = twins(part.codes), []
     for nodes, one in zip(trees, draws, strict=True):
         role, copies = one.roles(part.lot)
         value_role = GROW if one.plan.rho is None else ESTIMATE

@@ -97,7 +97,8 @@ def fit(
             check_parameters(model)
             if codes:
                 whole = read_files(frame, n, roles, folder, model.control, getattr(model, "n_jobs", None))
-                learn_whole(model, whole, roles, "polars")
+                with opened(frame, [*roles.features, *roles.taken]) as raws:
+                    learn_whole(model, whole, raws, roles, "polars")
             else:
                 data = gather(
                     frame, roles, folder, control=model.control, outcome=model._outcome, float32=model._float32

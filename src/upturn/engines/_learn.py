@@ -16,6 +16,7 @@ from upturn.engines._numbers import Whole, read_parts
 from upturn.engines._parts import Far, prepare
 from upturn.engines._places import Places
 from upturn.engines._svm import check_machine, is_machine, learn_machine
+from upturn.engines._unseen import out_of_bag, pruned
 from upturn.trees import UpliftForest, UpliftTree
 from upturn.trees._base import Scale, TreeModel
 from upturn.trees._nodes import Nodes
@@ -29,9 +30,7 @@ def reasons(model: Any) -> list[str]:
         return []
     if not isinstance(model, TreeModel):
         return [type(model).__name__]
-    if isinstance(model, UpliftTree):
-        return ["prune=True"] if model.prune else []
-    return [f"{name}=True" for name in ("inference", "oob") if getattr(model, name, False)]
+    return ["inference=True"] if getattr(model, "inference", False) else []
 
 
 def check_spread(model: Any) -> None:
@@ -57,11 +56,11 @@ def learn(model: Any, places: Places, roles: Roles, row_id: str | None, library:
     whole = read_parts(places, roles, model.control, row_id)
     if row_id is not None:
         check_ids(whole.places, int(whole.rows.sum()), row_id)
-    learn_whole(model, whole, roles, library)
+    learn_whole(model, whole, places, roles, library)
 
 
-def learn_whole(model: Any, whole: Whole, roles: Roles, library: str) -> None:
-    """Fit a model to places of numbers."""
+def learn_whole(model: Any, whole: Whole, raws: Places, roles: Roles, library: str) -> None:
+    """Fit a model to places of numbers, which are made of places of raw frames."""
     if is_machine(model):
         learn_machine(model, whole, library)
         return
@@ -78,23 +77,26 @@ def learn_whole(model: Any, whole: Whole, roles: Roles, library: str) -> None:
     if single:
         _grow_tree(model, far, whole.scale, seed)
     else:
-        _grow_forest(model, far, whole.scale, seed, centred, kind, chances)
+        plan = _grow_forest(model, far, whole.scale, seed, centred, kind, chances)
+        if model.oob:
+            model._keep_out_of_bag(out_of_bag(model, far, plan, seed, raws, roles, whole.schema))
     model._library, model._rate = library, whole.rate
     model._remember(whole.labels[0], whole.labels[1:], whole.schema)
 
 
 def _grow_tree(model: UpliftTree, far: Far, scale: Scale, seed: np.uint64) -> None:
     """What ``UpliftTree._fit`` does with a soil."""
-    plan = Sampling(rho=model.rho if model.honest else None)
+    plan = model._sampling(far.rows)
     rules = model._rules(far, scale.binary, plan.share, scale.span)
-    model._keep(far, grow_trees(far, rules, plan, seed, 1, model.n_jobs)[0], scale)
+    nodes = grow_trees(far, rules, plan, seed, 1, model.n_jobs)[0]
+    model._keep(far, pruned(nodes, far, plan, seed) if model.prune else nodes, scale)
     model._tell_constant(far, rules, plan.share)
 
 
 def _grow_forest(
     model: UpliftForest, far: Far, scale: Scale, seed: np.uint64, centred: bool, kind: str, chances: Floats | None
-) -> None:
-    """What ``UpliftForest._fit`` does with a soil."""
+) -> Sampling:
+    """What ``UpliftForest._fit`` does with a soil; returns which rows its trees saw."""
     model._check_groups()
     plan = model._sampling()
     rules = model._rules(far, scale.binary and not centred, plan.share, scale.span)
@@ -107,3 +109,4 @@ def _grow_forest(
     model._keep(far, Nodes.join(trees), scale)
     model.centered_, model.propensity_kind_, model._pooled = centred, kind, None
     model._tell_constant(far, rules, plan.share)
+    return plan

@@ -14,6 +14,7 @@ from upturn._arrays import Floats, Ints
 from upturn.engines._bins import learn_bins
 from upturn.engines._numbers import Numbers, Whole
 from upturn.engines._places import Places
+from upturn.kernels.forest import twin_codes
 from upturn.kernels.histogram import Layout
 from upturn.trees._bins import Bins, Codes
 from upturn.trees._growth import Soil, arm_means, sum_words
@@ -103,7 +104,7 @@ def grid_of_parts(places: Places, name: str) -> Grid:
 
 def sums_of_parts(places: Places, n_arms: int, layout: Layout) -> Ints:
     """Integer sums of all rows: the weight of each arm, then the outcome of each."""
-    sums: Ints = places.ask(partial(_sums, n_arms, layout), _add)
+    sums: Ints = places.ask(partial(_sums, n_arms, layout), add)
     return sums
 
 
@@ -114,6 +115,12 @@ def prepare(whole: Whole, max_bins: int, *, weighted: bool, outcomes: bool, colu
     places = whole.places.change(partial(_to_part, bins, grid, outcomes, columns))
     size, mean = arm_means(sums_of_parts(places, len(whole.rows), grid.layout), grid.layout)
     return with_soil(Far(bins, places, whole.rows, size, mean, grid.layout, whole.n_places, uuid4().hex))
+
+
+def twins(codes: Codes) -> Codes:
+    """Codes for prediction; there may be no rows."""
+    made: Codes = twin_codes(np.ascontiguousarray(codes)) if codes.size else np.empty((0, 2 * len(codes)), np.uint8)
+    return made
 
 
 # ------------------------------------------------------------------------------------------- what a part answers
@@ -137,5 +144,6 @@ def _summarise(name: str, unit: float, part: Numbers | Part) -> Any:
     return summarise(part.numbers[name] if isinstance(part, Part) else part.y, part.weight, unit)
 
 
-def _add(arrays: Sequence[Any]) -> Any:
+def add(arrays: Sequence[Any]) -> Any:
+    """Answers that are added up."""
     return np.sum(arrays, axis=0)

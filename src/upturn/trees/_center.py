@@ -7,7 +7,7 @@ because the same number is taken off every arm. Draws are by row, like all draws
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -57,6 +57,17 @@ def predict_unseen(
     return np.where(count > 0.0, total / np.maximum(count, 1.0), otherwise)
 
 
+def respond_unseen(nodes: Nodes, roles: Iterable[NDArray[np.uint8]], codes: Codes) -> Floats:
+    """Responses of every row, the mean over the trees that did not see it; NaN where all of them did. Shape (n, 1 + K)."""
+    total, count = np.zeros((len(codes), nodes.value.shape[1])), np.zeros(len(codes))
+    for tree, role in enumerate(roles):
+        rows, one = np.flatnonzero(unseen(role)), nodes.tree(tree)
+        total[rows] += one.value[one.leaves(codes[rows])[0]]
+        count[rows] += 1.0
+    with np.errstate(invalid="ignore"):
+        return np.asarray(total / count[:, None])
+
+
 def pooled_arms(rows: Ints, size: Floats, mean: Floats) -> tuple[Ints, Floats, Floats]:
     """Number of rows, weight and mean of all arms as one."""
     weight = size.sum()
@@ -97,13 +108,6 @@ def out_of_bag_twice(
     return first + outcome_out_of_bag(soil.reweighted(y - first, weight), seed, n_jobs, 2 * number + 1)
 
 
-def unseen_rows(soil: Soil, plan: Sampling, seed: np.uint64, n_trees: int) -> Iterator[tuple[int, Ints]]:
-    """Every tree with the rows it did not see: its sample is drawn once more from the seed."""
-    for tree in range(n_trees):
-        role, _ = soil.roles(plan, seed, tree)
-        yield tree, np.flatnonzero(unseen(role))
-
-
 def node_means(nodes: Nodes, codes: Codes, rows: Ints, weight: Floats, level: Floats) -> Floats:
     """Weighted mean of a number per row over the rows of every node of one tree; a node without rows has its parent's."""
     leaf = nodes.leaves(codes[rows])[0]
@@ -113,16 +117,21 @@ def node_means(nodes: Nodes, codes: Codes, rows: Ints, weight: Floats, level: Fl
     return _inherited(nodes, sums[:, 0], sums[:, 1])
 
 
-def leaf_sums(nodes: Nodes, codes: Codes, rows: Rows, layout: Layout) -> Ints:
-    """Sums of the words of rows by leaf, weight and outcome: integers, which add up exactly wherever rows lie; shape (nodes, 2)."""
-    leaf, words = nodes.leaves(codes)[0], np.asarray(rows.word)
+def leaf_sums(nodes: Nodes, codes: Codes, rows: Rows, layout: Layout, n_arms: int = 1) -> Ints:
+    """Sums of the words of rows by leaf, weight and outcome: integers, which add up exactly wherever rows lie; shape (nodes, 2).
+
+    With several arms, each has a row of its own: (nodes * arms, 2).
+    """
+    leaf, words = nodes.leaves(codes)[0].astype(np.int64), np.asarray(rows.word)
+    if n_arms > 1:
+        leaf = n_arms * leaf + np.asarray(rows.arm)
     if layout.n_words == 1:
         columns = (words >> layout.shift, words & ((1 << layout.shift) - 1))
     elif layout.weight_word > 0:
         columns = (np.full(len(leaf), layout.weight_word), words)
     else:
         columns = (words[0::2], words[1::2])
-    sums = np.zeros((len(nodes.feature), 2), np.int64)
+    sums = np.zeros((n_arms * len(nodes.feature), 2), np.int64)
     for k, column in enumerate(columns):
         np.add.at(sums[:, k], leaf, column)
     return sums

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx
 
-from upturn._arrays import Floats
+from upturn._arrays import Bools, Floats
 from upturn._experiment import Experiment
 from upturn._parallel import run_parallel
 from upturn._parameters import ELSEWHERE, FLAG, INTERVAL, VERBOSE, Rule, check, number, one_of, whole
@@ -25,7 +25,7 @@ from upturn.metrics._estimate import reach_of
 from upturn.trees import _export
 from upturn.trees._base import Scale, TreeModel
 from upturn.trees._bins import Codes
-from upturn.trees._center import leaf_sums, out_of_bag_twice, outcome_out_of_bag, put_back, unseen_rows
+from upturn.trees._center import leaf_sums, out_of_bag_twice, outcome_out_of_bag, put_back, respond_unseen
 from upturn.trees._growth import Soil, layout_with, rows_of
 from upturn.trees._inference import VARIES, Pooled, correct_smoothing, pool_variance, pooled_variance, rows_in_leaf
 from upturn.trees._nodes import Nodes
@@ -266,9 +266,7 @@ class UpliftForest(TreeModel):
             if pooled is not None:
                 self._pooled = pooled._replace(reach=self._rehearse(data, response, pooled, scale, seed))
         if self.oob:
-            self.oob_response_ = response
-            effect = response[:, 1:] - response[:, :1]
-            self.oob_prediction_ = effect[:, 0] if effect.shape[1] == 1 else effect
+            self._keep_out_of_bag(response)
 
     def _rehearse(self, data: Experiment, response: Floats, pooled: Pooled, scale: Scale, seed: np.uint64) -> Floats:
         """How much wider than its standard errors the forest's intervals must be, per arm (``_rehearsal``)."""
@@ -377,21 +375,21 @@ class UpliftForest(TreeModel):
 
         Rows of weight 0 are not in the soil: no tree saw them.
         """
+        roles = (soil.roles(plan, seed, tree)[0] for tree in range(self.nodes_.n_trees))
+        found = respond_unseen(self.nodes_, roles, twin_codes(soil.codes))
         weighed = data.weights > 0.0
-        rows = np.flatnonzero(weighed)
-        response = np.zeros((len(data), len(soil.mean)))
-        unseen_by = np.zeros(len(data))
-        codes = twin_codes(soil.codes)
-        for tree, unseen in unseen_rows(soil, plan, seed, self.nodes_.n_trees):
-            at = rows[unseen]
-            one = self.nodes_.tree(tree)
-            response[at] += one.value[one.leaves(codes[unseen])[0]]
-            unseen_by[at] += 1.0
-        with np.errstate(invalid="ignore"):
-            response /= unseen_by[:, None]
-        if len(rows) < len(data):
-            response[~weighed] = self._predict_response(data.X[~weighed])
+        return found if weighed.all() else self._with_unweighed(found, weighed, data.X[~weighed])
+
+    def _with_unweighed(self, found: Floats, weighed: Bools, X: Floats) -> Floats:
+        """Responses out of bag of all rows: what was ``found`` for those of weight above 0, and what all trees say of others."""
+        response = np.empty((len(weighed), found.shape[1]))
+        response[weighed], response[~weighed] = found, self._predict_response(X)
         return response
+
+    def _keep_out_of_bag(self, response: Floats) -> None:
+        self.oob_response_ = response
+        effect = response[:, 1:] - response[:, :1]
+        self.oob_prediction_ = effect[:, 0] if effect.shape[1] == 1 else effect
 
     def _check_groups(self) -> None:
         if self.n_estimators % self.ci_group_size:

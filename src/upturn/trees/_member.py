@@ -22,7 +22,6 @@ from upturn.trees._nodes import Nodes, share_rows
 class _Prepared:
     """What fits to the same rows under different weights share: the experiment, binned, codes also by row."""
 
-    data: Experiment
     soil: Soil
     row_codes: Codes
     y: Floats
@@ -32,17 +31,17 @@ class _Prepared:
 class MemberTree(TreeModel):
     """A model of one tree, whose prepared rows are codes for prediction; trees with the same bins have one form."""
 
-    def _fit_soil(self, soil: Soil, data: Experiment, scale: Scale) -> Any:
+    def _fit_soil(self, soil: Soil, scale: Scale) -> Any:
         raise TypeError(f"{type(self).__name__} does not say how to grow")
 
     def _prepare(self, data: Experiment) -> _Prepared:
         some_zero = data.weight is not None and (data.weight == 0.0).any()  # bins are learnt from all rows then
         soil, scale = self._soil(data.with_weight(None) if some_zero else data)
-        return _Prepared(data, soil, twin_codes(soil.codes), scale.see(data.y), scale)
+        return _Prepared(soil, twin_codes(soil.codes), scale.see(data.y), scale)
 
     def _fit_prepared(self, prepared: _Prepared, weight: Floats) -> None:
         soil = prepared.soil.reweighted(prepared.y, weight)
-        self._fit_soil(soil, prepared.data.with_weight(weight), prepared.scale)
+        self._fit_soil(soil, prepared.scale)
 
     def _rows_of(self, prepared: _Prepared) -> Codes:
         return prepared.row_codes

@@ -7,32 +7,25 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._arrays import Bools, Floats, Ints
+from upturn._arrays import Bools, Ints
+from upturn.kernels.histogram import Layout
 from upturn.metrics import auuc
 from upturn.trees._nodes import Nodes
 
 
-def prune(
-    nodes: Nodes,
-    leaf: Ints,
-    y: Floats,
-    arm: NDArray[np.uint8],
-    weight: Floats,
-) -> Nodes:
+def prune(nodes: Nodes, sums: Ints, layout: Layout) -> Nodes:
     """Prune one tree, bottom up: a split goes unless the AUUC of the validation rows is better with it.
 
-    ``leaf`` is the leaf each validation row falls in. Rows of one leaf share a score, so the area needs no more than
-    each leaf's weight and outcome by arm.
+    ``sums`` are those of the validation rows by leaf and arm (``leaf_sums``). Rows of one leaf share a score, so the area needs no
+    more than each leaf's weight and outcome by arm.
     """
     n_nodes, n_responses = nodes.value.shape
-    weights = np.zeros((n_nodes, n_responses))
-    totals = np.zeros((n_nodes, n_responses))
-    np.add.at(weights, (leaf, arm), weight)
-    np.add.at(totals, (leaf, arm), weight * y)
+    sums = sums.reshape(n_nodes, n_responses, 2).copy()
     left = nodes.left.copy()
     for node in np.flatnonzero(left >= 0)[::-1]:  # children come after their parents: sums of all nodes, bottom up
-        weights[node] = weights[left[node]] + weights[left[node] + 1]
-        totals[node] = totals[left[node]] + totals[left[node] + 1]
+        sums[node] = sums[left[node]] + sums[left[node] + 1]
+    weights = sums[..., 0] * np.float64(layout.weight_unit)
+    totals = sums[..., 1] * layout.total_unit + layout.origin * weights
     effect = nodes.value[:, 1:] - nodes.value[:, :1]
 
     def area(leaves: Ints) -> float:

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from upturn._arrays import Bools, Ints
 from upturn.kernels import sampling
-from upturn.kernels.sampling import ESTIMATE, GROW, HALF, HONEST, IN, NO_IDS, ROWS, Cut
+from upturn.kernels.sampling import ESTIMATE, GROW, HALF, HONEST, IN, NO_IDS, PRUNE, ROWS, Cut
 
 _HALF_ROLE = np.uint8(4)
+VALIDATION = np.uint8(5)  # rows that a tree is pruned by
 _NO_COPIES = np.empty(0, np.uint8)
 Roles = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 
@@ -38,17 +39,21 @@ class Sampling:
         Share of those rows that shape an honest tree; the others give its values. None for a tree that is not honest.
     group_size : int
         Trees that share one half-sample of the experiment; 1 for no half-sampling.
+    validation : float
+        Share of all rows, by arm, that a tree does not see because it is pruned by them.
     """
 
     bootstrap: bool = False
     fraction: float = 1.0
     rho: float | None = None
     group_size: int = 1
+    validation: float = 0.0
 
     @property
     def share(self) -> float:
         """Share of an experiment's rows that shape a tree."""
-        return self.fraction * (1.0 if self.rho is None else self.rho) * (0.5 if self.group_size > 1 else 1.0)
+        grown = self.fraction * (1.0 if self.rho is None else self.rho) * (0.5 if self.group_size > 1 else 1.0)
+        return grown * (1.0 - self.validation)
 
 
 class Lot(NamedTuple):
@@ -151,6 +156,15 @@ def _steps(
         key = sampling.purpose_key(seed, HONEST, np.uint64(tree))
         apart = _Choice(key, GROW, ESTIMATE, count, held)
         apart.carry_out(lot, (yield apart, role), role)
+    if plan.validation > 0.0:
+        mixed = np.full(len(lot.arm), IN)
+        wanted = np.clip(np.floor(plan.validation * size + 0.5).astype(np.int64), 1, size - 1)
+        judges = _Choice(sampling.purpose_key(seed, PRUNE, np.uint64(tree)), IN, VALIDATION, size, wanted)
+        judges.carry_out(lot, (yield judges, mixed), mixed)
+        role[mixed == VALIDATION] = VALIDATION
+        if plan.rho is not None:  # an arm too small for three parts: what is left of it shapes the tree
+            left = yield _Count(GROW, len(size)), role
+            role[(role == ESTIMATE) & (left == 0)[lot.arm]] = GROW
     return role, copies
 
 

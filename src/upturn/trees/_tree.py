@@ -13,17 +13,15 @@ from upturn._experiment import Experiment
 from upturn._parameters import FLAG, Rule
 from upturn._seeds import make_seed
 from upturn._target import Label
-from upturn.kernels import sampling
 from upturn.kernels.criteria import Rules
-from upturn.kernels.sampling import ESTIMATE, GROW, IN, OUT, PRUNE
+from upturn.kernels.forest import twin_codes
 from upturn.trees import _export
 from upturn.trees._base import SHARE, Scale
-from upturn.trees._growth import Soil
+from upturn.trees._center import leaf_sums
+from upturn.trees._growth import Soil, rows_of
 from upturn.trees._member import MemberTree
 from upturn.trees._prune import prune
-from upturn.trees._samples import Sampling, count_roles
-
-_VALIDATION = np.uint8(5)
+from upturn.trees._samples import VALIDATION, Sampling
 
 
 class UpliftTree(MemberTree):
@@ -181,48 +179,32 @@ class UpliftTree(MemberTree):
         self.control = control
 
     def _fit(self, data: Experiment) -> None:
-        if data.weight is not None and (data.weight == 0.0).any():
-            data = data.take(data.weight > 0.0)
         soil, scale = self._soil(data)
-        rules, share = self._fit_soil(soil, data, scale)
+        rules, share = self._fit_soil(soil, scale)
         self._tell_constant(soil, rules, share)
 
-    def _fit_soil(self, soil: Soil, data: Experiment, scale: Scale) -> tuple[Rules, float]:
-        """Fit on an experiment that is already binned: ``data`` gives the validation rows of pruning.
-
-        Returns the rules, and the share of the rows that shaped the tree.
-        """
-        seed = make_seed(self.random_state)
-        plan = Sampling(rho=self.rho if self.honest else None)
-        share = plan.share * (1.0 - self.validation_fraction if self.prune else 1.0)
-        rules = self._rules(soil, scale.binary, share, scale.span)
+    def _fit_soil(self, soil: Soil, scale: Scale) -> tuple[Rules, float]:
+        """Fit on an experiment that is already binned; returns the rules, and the share of the rows that shaped the tree."""
+        seed, plan = make_seed(self.random_state), self._sampling(soil.rows)
+        rules = self._rules(soil, scale.binary, plan.share, scale.span)
         role, copies = soil.roles(plan, seed, 0)
-        if self.prune:
-            held = self._hold_out(soil, role, seed)
         nodes = soil.grow_on(role, copies, rules, seed, 0)
         if self.prune:
-            leaf = nodes.apply(soil.bins, data.X[held])[:, 0].astype(np.int64)
-            nodes = prune(nodes, leaf, scale.see(data.y[held]), data.arm[held], data.weights[held])
+            rows = rows_of(role, copies, VALIDATION, soil.words, soil.arm, soil.layout)
+            codes = twin_codes(np.ascontiguousarray(soil.codes[:, np.asarray(rows.index)]))
+            nodes = prune(nodes, leaf_sums(nodes, codes, rows, soil.layout, len(soil.mean)), soil.layout)
         self._keep(soil, nodes, scale)
-        return rules, share
+        return rules, plan.share
 
-    def _hold_out(self, soil: Soil, role: NDArray[np.uint8], seed: np.uint64) -> Ints:
-        """Take validation rows out of the sample, by arm; at least one row of each arm stays on either side."""
-        mixed = np.full(len(role), IN)
-        count = soil.rows
-        if (count < 2).any():
+    def _sampling(self, rows: Ints) -> Sampling:
+        """Which rows the tree sees, of so many in each arm: at least one of each stays on either side of the validation."""
+        if self.prune and (rows < 2).any():
             raise ValueError(
-                f"prune=True keeps rows of each arm apart for validation, and the smallest arm has {count.min()} row(s): "
+                f"prune=True keeps rows of each arm apart for validation, and the smallest arm has {rows.min()} row(s): "
                 "expected at least 2 in each"
             )
-        wanted = np.clip(np.floor(self.validation_fraction * count + 0.5).astype(np.int64), 1, count - 1)
-        key = sampling.purpose_key(seed, PRUNE, np.uint64(0))
-        sampling.choose(key, soil.arm, IN, _VALIDATION, count, wanted, mixed)
-        role[mixed == _VALIDATION] = OUT
-        if self.honest:  # an arm too small for three parts: what is left of it shapes the tree
-            bare = np.flatnonzero(count_roles(role, GROW, soil.arm, len(count)) == 0)
-            role[(role == ESTIMATE) & np.isin(soil.arm, bare)] = GROW
-        return np.flatnonzero(mixed == _VALIDATION)
+        held = float(self.validation_fraction) if self.prune else 0.0
+        return Sampling(rho=self.rho if self.honest else None, validation=held)
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf each row falls in: an array of node numbers of shape (n,)."""
