@@ -15,6 +15,7 @@ from engines.test_measure_target import people
 from engines.test_measure_umodl import table as counted
 from engines.test_places import FEATURES, local, table
 from upturn import engines, metrics
+from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.engines import _grow, _parts
 from upturn.features import UMODLDiscretizer
 from upturn.meta import TLearner
@@ -76,6 +77,30 @@ def test_the_model_is_that_of_the_whole_table(name, monkeypatch):
     found = engines.fit(clone(model), spread(frame), "bought", "segment", weight, FEATURES)
     same(found, local(model, frame, weight), frame)
     assert found.control_ == "none"
+
+
+ENSEMBLES = [
+    UpliftBoosting(UpliftTree(max_depth=2), n_estimators=6, random_state=1),
+    UpliftBagging(n_estimators=3, random_state=1),
+]
+
+
+def same_ensemble(one, two, frame):
+    """Whether two ensembles are one, to the last bit."""
+    assert len(one.estimators_) == len(two.estimators_) > 1
+    np.testing.assert_array_equal(one.predict(frame.select(FEATURES)), two.predict(frame.select(FEATURES)))
+    for mine, other in zip(one.estimators_, two.estimators_, strict=True):
+        same(mine, other, frame)
+    if isinstance(one, UpliftBoosting):
+        assert one.history_.tobytes() == two.history_.tobytes()
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("model", ENSEMBLES)
+def test_an_ensemble_is_that_of_the_whole_table(model):
+    frame = table()
+    found = engines.fit(clone(model), spread(frame), "bought", "segment", "weight", FEATURES)
+    same_ensemble(found, local(model, frame, "weight"), frame)
 
 
 @pytest.mark.usefixtures("cluster")

@@ -51,6 +51,7 @@ def agree(found, whole, tol=1e-6):
     assert found.solver_ == whole.solver_ if whole.solver_ != "band" else found.solver_ == "interior"
     assert found.vanishing_ == whole.vanishing_
     assert found.coef_names_ == whole.coef_names_
+    assert found._rate == whole._rate
     for name in ("coef_", "ranking_coef_", "intercepts_", "feature_importances_"):
         one, two = getattr(found, name), getattr(whole, name)
         np.testing.assert_allclose(one, two, atol=tol * np.abs(two).max() + 1e-300, rtol=0, err_msg=name)

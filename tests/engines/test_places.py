@@ -1,11 +1,13 @@
 """Trees grown from parts of the rows: the model of the whole table, to the last bit, however the rows lie."""
 
+import pickle
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
+from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.engines import _grow
 from upturn.engines._gather import Roles
 from upturn.engines._learn import learn
@@ -124,6 +126,99 @@ CASES = {
     "cts": (CTSForest(4, random_state=3), {"outcome": "real"}, None),
     "ucts": (UCTSForest(4, random_state=3), {"arms": ("none", "mail", "call")}, "weight"),
 }
+
+
+ENSEMBLES = {
+    "boosting": (UpliftBoosting(n_estimators=15, random_state=3), {}, None),
+    "boosting, deep": (UpliftBoosting(UpliftTree(max_depth=3), n_estimators=9, random_state=3), {}, None),
+    "boosting, balanced, weighted": (
+        UpliftBoosting(UpliftTree(prune=True, honest=True), algorithm="balanced", n_estimators=9, random_state=3),
+        {"outcome": "far"},
+        "weight",
+    ),
+    "boosting with restarts": (
+        UpliftBoosting(algorithm="forgetting", restart="strict", n_estimators=15, random_state=3),
+        {},
+        "huge",
+    ),
+    "boosting without ranks": (UpliftBoosting(n_estimators=5, ties="none", random_state=3), {}, "count"),
+    "bagging": (UpliftBagging(n_estimators=4, random_state=3), {"outcome": "real"}, None),
+    "bagging, several arms": (
+        UpliftBagging(
+            UpliftTree("cts", max_depth=4, min_samples_arm=5), n_estimators=3, average="vote", random_state=3
+        ),
+        {"arms": ("none", "mail", "call"), "outcome": "far"},
+        "weight",
+    ),
+    "bagging, weights far from 1": (UpliftBagging(n_estimators=3, random_state=3), {}, "huge"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the ensemble of")
+@pytest.mark.parametrize("gathered", [0, 200])
+@pytest.mark.parametrize("case", list(ENSEMBLES))
+def test_an_ensemble_of_parts_is_that_of_the_whole_table(case, gathered, monkeypatch, tmp_path):
+    model, how, weight = ENSEMBLES[case]
+    monkeypatch.setattr(_grow, "MOST_GATHERED", gathered)
+    frame = table(**how).with_columns(huge=pl.col("weight") * 2.0**40)
+    whole = local(model, frame, weight)
+    assert whole.estimators_
+    if case in ("boosting with restarts", "boosting, balanced, weighted"):
+        assert whole.n_restarts_ > 0
+    for k in (1, 7):
+        found = far(model, frame, k, weight)
+        paths = [tmp_path / "one.upturn", tmp_path / "two.upturn"]
+        for one, path in zip((found, whole), paths, strict=True):
+            one.save(path)
+        assert paths[0].read_bytes() == paths[1].read_bytes()
+        np.testing.assert_array_equal(found.predict(frame.select(FEATURES)), whole.predict(frame.select(FEATURES)))
+
+
+class Forgetful(Here):
+    """Places that keep nothing beside their states, which travel whenever they are asked."""
+
+    def ask(self, question, merge=None):
+        self._states = [pickle.loads(pickle.dumps(state)) for state in self._states]
+        return super().ask(pickle.loads(pickle.dumps(question)), merge)
+
+    def change(self, step):
+        return Forgetful(super().change(step)._states)
+
+
+@pytest.mark.parametrize("model", [UpliftBoosting(n_estimators=9, random_state=3), UpliftBagging(n_estimators=2)])
+def test_what_parts_keep_may_be_lost_at_any_time(model):
+    frame = table()
+    found, model = clone(model), model.set_params(random_state=3)
+    found.set_params(random_state=3)
+    learn(found, Forgetful(parts(frame, 5)._states), Roles("bought", "segment", "weight", FEATURES), None, "polars")
+    whole = local(model, frame, "weight")
+    np.testing.assert_array_equal(found.predict(frame.select(FEATURES)), whole.predict(frame.select(FEATURES)))
+
+
+def test_boosting_of_shuffled_rows_with_ids_is_that_of_the_rows_in_order():
+    frame = table().with_row_index("person")
+    mixed = frame.sample(fraction=1.0, shuffle=True, seed=3)
+    model = UpliftBoosting(algorithm="forgetting", restart="strict", n_estimators=12, random_state=3)
+    found, whole = far(model, mixed, 5, row_id="person"), local(model, frame)
+    assert found.history_.tobytes() == whole.history_.tobytes()
+    assert whole.n_restarts_ > 0
+    with pytest.raises(ValueError, match="UpliftBagging draws rows by their place"):
+        far(UpliftBagging(), frame, 5, row_id="person")
+
+
+def test_an_ensemble_of_parts_warns_as_one_of_the_whole_table():
+    frame = table().with_columns(age=1.0, city=pl.lit("Rome"), shop=pl.lit("s"), visits=1, chance=0.5)
+    said = []
+    for fit in (local, lambda model, frame: far(model, frame, 5)):
+        with pytest.warns(UserWarning, match="ensemble") as caught:
+            fit(UpliftBoosting(n_estimators=31, random_state=0), frame)
+        said.append([str(one.message) for one in caught])
+    assert said[0] == said[1] != []
+
+
+def test_boosting_wants_two_classes():
+    with pytest.raises(ValueError, match="more than two values"):
+        far(UpliftBoosting(), table(outcome="real"), 4)
 
 
 @pytest.mark.parametrize("gathered", [0, 200])

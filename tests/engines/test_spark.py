@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from engines.test_dask import MODELS, same
+from engines.test_dask import ENSEMBLES, MODELS, same, same_ensemble
 from engines.test_margins import FEW, agree, few
 from engines.test_measure import numbers
 from engines.test_measure import table as judged
@@ -79,6 +79,13 @@ def test_the_model_is_that_of_the_whole_table(name, spread, monkeypatch):
     frame = table(arms=("none", "mail", "call") if name == "cts" else ("none", "mail"))
     found = engines.fit(clone(model), spread(frame), "bought", "segment", weight, FEATURES)
     same(found, local(model, frame, weight), frame)
+
+
+@pytest.mark.parametrize("model", ENSEMBLES)
+def test_an_ensemble_is_that_of_the_whole_table(model, spread):
+    frame = table()
+    found = engines.fit(clone(model), spread(frame), "bought", "segment", "weight", FEATURES)
+    same_ensemble(found, local(model, frame, "weight"), frame)
 
 
 def test_a_machine_is_that_of_the_whole_table(spread):

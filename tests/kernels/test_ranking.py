@@ -45,6 +45,22 @@ def test_resampling_draws_every_arm_by_itself_and_is_pure():
         assert (np.abs(seen - 400) < 5 * np.sqrt(400)).all()
 
 
+def test_resampling_some_rows_gives_the_counts_of_all():
+    with np.errstate(over="ignore"):
+        rng = np.random.default_rng(0)
+        for sizes in ([7, 12], [1, 1, 4], [30, 3]):
+            starts = np.concatenate([[0], np.cumsum(sizes)])
+            whole = np.empty(starts[-1], np.int32)
+            resampling.resample(np.uint64(5), 3, np.arange(starts[-1], dtype=np.uint32), starts, whole)
+            ends = [np.sort(np.concatenate([[0, n], rng.integers(0, n + 1, 3)])) for n in sizes]
+            for part in range(4):  # some of them empty, in one stratum or in all
+                low, high = (np.array([end[part + k] for end in ends]) for k in (0, 1))
+                counts = np.full((high - low).sum(), 9, np.uint8)
+                resampling.resample_part(np.uint64(5), 3, np.array(sizes), low, high, counts)
+                spans = [whole[starts[a] + low[a] : starts[a] + high[a]] for a in range(len(sizes))]
+                np.testing.assert_array_equal(counts, np.concatenate(spans))
+
+
 @settings(max_examples=50)
 @given(experiment=experiments())
 def test_separate_curve_is_the_difference_of_two_lift_curves(experiment):

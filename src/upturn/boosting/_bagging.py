@@ -118,10 +118,10 @@ class UpliftBagging(Ensemble):
         return self._base()._multi_arm
 
     def _fit(self, data: Experiment) -> None:
-        seed, base = make_seed(self.random_state), clone(self._base())
-        if self.average == "vote":
-            base._refuse_without_zero()
-        prepared, draws = base._prepare(data), rows_by_stratum(data.arm, data.n_arms + 1, data.weight)
+        seed, base = make_seed(self.random_state), self._fresh_base()
+        weighed = data.weights > 0.0
+        whole, data = data, data if weighed.all() else data.take(weighed)
+        prepared, draws = base._prepare(data), rows_by_stratum(data.arm, data.n_arms + 1)
         weights = data.weights
 
         def fit_member(m: int) -> tuple[UpliftEstimator, Bools]:
@@ -140,9 +140,19 @@ class UpliftBagging(Ensemble):
         for member, out in fitted:
             total[out] += member._opinion(rows[out], self.average, data.n_arms)
             seen[out] += 1
+        mean = np.empty((len(whole), data.n_arms))
         with np.errstate(invalid="ignore"):
-            mean = np.asarray(total / seen)
+            mean[weighed] = total / seen
+        if len(data) < len(whole):
+            mean[~weighed] = self._predict(whole.X[~weighed])
         self.oob_prediction_ = mean[:, 0] if data.n_arms == 1 else mean
+
+    def _fresh_base(self) -> UpliftEstimator:
+        """The base model, unfitted, if it can give what is averaged."""
+        base: UpliftEstimator = clone(self._base())
+        if self.average == "vote":
+            base._refuse_without_zero()
+        return base
 
     def _staged(self, X: Floats) -> Iterator[Floats]:
         return (total / heard for total, heard in self._ask_in_turn(X, self.average))

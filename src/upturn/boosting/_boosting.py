@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from upturn._arrays import Floats, Indices
@@ -19,9 +18,8 @@ from upturn._target import Label, Outcome
 from upturn.base import UpliftEstimator
 from upturn.boosting._base import Ensemble, seeded
 from upturn.boosting._coefficients import Algorithm, bound_factor, coefficients
+from upturn.boosting._rounds import Near, Rounds
 from upturn.boosting._ties import TIE, collapse, leaf_effects, ranked_votes
-from upturn.kernels.boosting import reweigh, tally
-from upturn.kernels.hashing import RESTART, exponentials
 
 Restart = Literal["combined", "strict"]
 Ties = Literal["effect", "none"]
@@ -172,24 +170,33 @@ class UpliftBoosting(Ensemble):
     # ----------------------------------------------------------------------------------------- fitting
 
     def _fit(self, data: Experiment) -> None:
-        seed, base = make_seed(self.random_state), clone(self._base())
+        if data.weight is not None and (data.weight == 0.0).any():
+            data = data.take(data.weight > 0.0)
+        seed, base = make_seed(self.random_state), self._fresh_base()
+        self._boost(Near(base, data, seed, balanced=self._balanced), base, seed)
+
+    def _fresh_base(self) -> UpliftEstimator:
+        """The base model, unfitted, if it can decide."""
+        base: UpliftEstimator = clone(self._base())
         base._refuse_without_zero()
-        prepared, groups = base._prepare(data), (data.y.astype(np.uint8), data.arm)
-        rows = base._rows_of(prepared)
-        weight, total = self._first_weights(data), data.weights.sum()
+        return base
+
+    @property
+    def _balanced(self) -> bool:
+        """Whether both groups have one half of the weights at first."""
+        return self.algorithm != "adaboost"
+
+    def _boost(self, rows: Rounds, base: UpliftEstimator, seed: np.uint64) -> None:
+        """All rounds, on rows that lie anywhere."""
         members: list[UpliftEstimator] = []
-        votes, heard = np.zeros(len(data)), 0.0
+        heard = 0.0
         perfect: tuple[int, UpliftEstimator] | None = None
-        history, bound, cells = np.zeros(self.n_estimators, dtype=_ROUND), 1.0, np.empty(4)
+        history, bound = np.zeros(self.n_estimators, dtype=_ROUND), 1.0
         for m in progress(range(self.n_estimators), self.verbose, "boosting"):
-            weight /= weight.sum()
             member = seeded(base, seed, m)
-            member._fit_prepared(
-                prepared, weight * total
-            )  # as many rows as there are, or a Laplace correction swamps them
-            decision = (member._recommend_rows(rows) == 1).view(np.uint8)
-            tally(weight, decision, *groups, cells)
-            right_c, wrong_c, right_t, wrong_t = cells.tolist()
+            rows.fit(member)
+            cells = rows.tally(member)
+            right_c, wrong_c, right_t, wrong_t = (cells / cells.sum()).tolist()
             shares = right_t + wrong_t, right_c + wrong_c
             errors = wrong_t / shares[0], wrong_c / shares[1]
             betas = (1.0, 1.0) if 1.0 in errors else coefficients(self.algorithm, *errors, *shares)
@@ -198,14 +205,13 @@ class UpliftBoosting(Ensemble):
                 perfect = m, member
             if restarts:
                 bound = np.nan
-                weight = self._random_weights(data, seed, m)
+                rows.restart(m)
             else:
                 bound *= bound_factor(*errors, *shares, *betas)
-                reweigh(decision, *groups, *betas, weight)
+                factors = np.array([betas[1], 1.0, betas[0], 1.0])
+                rows.go_on(member, factors / (cells @ factors), _voice(min(betas)))
                 members.append(member)
-                voice = _voice(min(betas))
-                votes += voice * decision
-                heard += voice
+                heard += _voice(min(betas))
             history[m] = (*errors, *shares, *betas, min(betas), bound, restarts)
         if not members and perfect is not None:
             m, member = perfect
@@ -214,17 +220,17 @@ class UpliftBoosting(Ensemble):
                 f"the base model of round {m + 1} makes no error on the training rows, which leaves boosting nothing to do: it is the "
                 "only member; judge it on other rows",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         self.estimators_, self.history_, self._n_arms = members, history, 1
         self.betas_ = history["beta"][~history["restarted"]].copy()
         self._keep_effects(
-            [leaf_effects(one._nodes_of(rows), one._n_nodes, data) for one in members if one._n_nodes]
+            [leaf_effects(sums, rows.layout) for sums in rows.leaves([one for one in members if one._n_nodes])]
             if self.ties == "effect"
             else None
         )
         if heard:
-            self._tell_collapse(votes / heard, data)
+            self._tell_collapse(rows, heard)
         if not members:
             usual = self.algorithm == "adaboost" and self.restart == "combined"
             warnings.warn(
@@ -233,35 +239,27 @@ class UpliftBoosting(Ensemble):
                 + ("" if usual else "algorithm='adaboost' with restart='combined', or ")
                 + "a deeper base model",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        means = np.bincount(data.arm, data.weights * data.y) / data.target.totals
-        self._constant = bool(means[1] > means[0])
+        self._constant = bool(rows.mean[1] > rows.mean[0])
 
     def _keep_effects(self, effects: list[Floats] | None) -> None:
         """The effects of the members' leaves, which rank tied votes: empty for members without leaves, None for no ranking."""
         self._effects = effects
         self._said = [ranked_votes(*one) for one in zip(self.estimators_, effects or (), strict=False)]
 
-    def _tell_collapse(self, votes: Floats, data: Experiment) -> None:
+    def _tell_collapse(self, rows: Rounds, heard: float) -> None:
         """Say that the votes do not tell the training rows apart, if so, and what helps."""
-        wrong = collapse(votes, _at_least_half(votes), self.n_estimators, self.ties == "effect", data)
+        votes = rows.votes(heard)
+        low, high = _at_least_half(np.array([votes.low, votes.high])).tolist()
+        wrong = collapse(rows, votes, (low, high), self.n_estimators, self.ties == "effect")
         if wrong is None:
             return
         warnings.warn(
             f"the ensemble of {len(self.estimators_)} members has collapsed: {wrong}",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
-
-    def _first_weights(self, data: Experiment) -> Floats:
-        return data.weights.copy() if self.algorithm == "adaboost" else _balance(data.weights, data.arm)
-
-    def _random_weights(self, data: Experiment, seed: np.uint64, m: int) -> Floats:
-        drawn = np.empty(len(data))
-        exponentials(seed, RESTART, np.uint64(m), drawn)
-        drawn *= data.weights
-        return drawn if self.algorithm == "adaboost" else _balance(drawn, data.arm)
 
     def _must_restart(
         self, errors: tuple[float, float], weights: tuple[float, float], betas: tuple[float, float]
@@ -358,9 +356,3 @@ def _at_least_half(votes: Floats) -> Indices:
 def _ranked(votes: Floats, effects: Floats) -> Floats:
     """Votes with a little of the members' mean effects, for members without leaves."""
     return np.asarray(votes + TIE * np.clip(effects, -1.0, 1.0))
-
-
-def _balance(weight: Floats, arm: NDArray[np.uint8]) -> Floats:
-    """Weights scaled so that each of two groups has one half of them."""
-    totals = np.bincount(arm, weights=weight, minlength=2)
-    return np.asarray(weight / (2 * totals)[arm])

@@ -11,7 +11,7 @@ from typing import Any
 from upturn._parameters import check_parameters
 from upturn._results import plural
 from upturn.base import Gated, all_or_nothing
-from upturn.boosting import UpliftBagging, UpliftBoosting
+from upturn.engines._ensembles import is_ensemble
 from upturn.engines._files import read_files
 from upturn.engines._gather import Roles, gather
 from upturn.engines._kinds import engine_of
@@ -21,7 +21,6 @@ from upturn.engines._scan import polars, scan
 from upturn.engines._svm import check_machine, is_machine
 from upturn.engines._umodl import learn_umodl
 from upturn.features import UMODLDiscretizer, UMODLSelector
-from upturn.trees import UpliftTree
 from upturn.trees._base import TreeModel
 
 _ROOM = 1.1  # times what rows take, that must be free on the disk
@@ -91,7 +90,7 @@ def fit(
     roles = _read_roles(frame.collect_schema().names(), y, treatment, sample_weight, features)
     folder = _new_folder(scratch)
     try:
-        n, codes = int(frame.select(polars().len()).collect().item()), not reasons(model)
+        n, codes = int(frame.select(polars().len()).collect().item()), not (reasons(model) or is_ensemble(model))
         _check_room(n, roles, folder, codes=codes and not is_machine(model))
         with all_or_nothing(model):
             check_parameters(model)
@@ -156,9 +155,7 @@ def _check_model(model: Any) -> None:
     if is_machine(model):
         check_machine(model)
         return
-    inside = getattr(model, "estimator", None)
-    of_trees = isinstance(model, UpliftBoosting | UpliftBagging) and (inside is None or isinstance(inside, UpliftTree))
-    if not (isinstance(model, TreeModel) or of_trees):
+    if not (isinstance(model, TreeModel) or is_ensemble(model)):
         raise TypeError(
             f"{type(model).__name__} needs its whole table in memory, and so cannot be fitted in parts: use UpliftForest, CTSForest, UCTSForest, "
             "UpliftTree, a linear UpliftSVM, or UpliftBoosting or UpliftBagging over trees; or fit it to engines.sample(table, n)"

@@ -8,7 +8,9 @@ import numpy as np
 
 from upturn._arrays import Floats
 from upturn._seeds import make_seed
+from upturn.boosting import UpliftBagging
 from upturn.engines._centred import Sown, restore, sow
+from upturn.engines._ensembles import is_ensemble, learn_ensemble
 from upturn.engines._gather import Roles
 from upturn.engines._grow import grow_trees
 from upturn.engines._ids import check_ids
@@ -16,7 +18,7 @@ from upturn.engines._numbers import Whole, read_parts
 from upturn.engines._parts import Far, prepare
 from upturn.engines._places import Places
 from upturn.engines._svm import check_machine, is_machine, learn_machine
-from upturn.engines._unseen import out_of_bag, pruned
+from upturn.engines._unseen import fit_tree, out_of_bag
 from upturn.trees import UpliftForest, UpliftTree
 from upturn.trees._base import Scale, TreeModel
 from upturn.trees._nodes import Nodes
@@ -26,7 +28,7 @@ from upturn.trees._samples import Sampling
 
 def reasons(model: Any) -> list[str]:
     """What about a model needs more of the rows than sums, if anything; the model itself if it is none of trees."""
-    if is_machine(model):
+    if is_machine(model) or is_ensemble(model):
         return []
     if not isinstance(model, TreeModel):
         return [type(model).__name__]
@@ -39,10 +41,10 @@ def check_spread(model: Any) -> None:
     if is_machine(model):
         check_machine(model)
         return
-    if not isinstance(model, TreeModel):
+    if not isinstance(model, TreeModel) and not is_ensemble(model):
         raise TypeError(
-            f"{name} does not run on a cluster: use UpliftForest, CTSForest, UCTSForest, UpliftTree or a linear UpliftSVM; write the table to Parquet files, "
-            "on which engines.fit takes it if it is made of trees; or fit it to engines.sample(table, n)"
+            f"{name} does not run on a cluster: use UpliftForest, CTSForest, UCTSForest, UpliftTree, UpliftBoosting or UpliftBagging over trees, or a "
+            "linear UpliftSVM; or fit it to engines.sample(table, n)"
         )
     if asked:
         raise ValueError(
@@ -53,6 +55,10 @@ def check_spread(model: Any) -> None:
 
 def learn(model: Any, places: Places, roles: Roles, row_id: str | None, library: str) -> None:
     """Fit a model to places of raw frames."""
+    if row_id is not None and isinstance(model, UpliftBagging):
+        raise ValueError(
+            "UpliftBagging draws rows by their place in their arm, and has no use for row_id=: leave it out"
+        )
     whole = read_parts(places, roles, model.control, row_id)
     if row_id is not None:
         check_ids(whole.places, int(whole.rows.sum()), row_id)
@@ -64,6 +70,9 @@ def learn_whole(model: Any, whole: Whole, raws: Places, roles: Roles, library: s
     if is_machine(model):
         learn_machine(model, whole, library)
         return
+    if is_ensemble(model):
+        learn_ensemble(model, whole, library, weighted=roles.sample_weight is not None)
+        return
     model._check_outcome(whole.scale, varies=whole.varies)
     single, n_arms = isinstance(model, UpliftTree), len(whole.labels) - 1
     centred = not single and model._centres(whole.scale.binary)
@@ -73,24 +82,15 @@ def learn_whole(model: Any, whole: Whole, raws: Places, roles: Roles, library: s
     outcomes = centred or kind != "shares"
     far = prepare(whole, model.max_bins, weighted=roles.sample_weight is not None, outcomes=outcomes, columns=columns)
     whole = whole._replace(places=None)  # which may forget the numbers now
-    seed = make_seed(model.random_state)
     if single:
-        _grow_tree(model, far, whole.scale, seed)
+        model._tell_constant(far, *fit_tree(model, far, whole.scale))
     else:
+        seed = make_seed(model.random_state)
         plan = _grow_forest(model, far, whole.scale, seed, centred, kind, chances)
         if model.oob:
             model._keep_out_of_bag(out_of_bag(model, far, plan, seed, raws, roles, whole.schema))
     model._library, model._rate = library, whole.rate
     model._remember(whole.labels[0], whole.labels[1:], whole.schema)
-
-
-def _grow_tree(model: UpliftTree, far: Far, scale: Scale, seed: np.uint64) -> None:
-    """What ``UpliftTree._fit`` does with a soil."""
-    plan = model._sampling(far.rows)
-    rules = model._rules(far, scale.binary, plan.share, scale.span)
-    nodes = grow_trees(far, rules, plan, seed, 1, model.n_jobs)[0]
-    model._keep(far, pruned(nodes, far, plan, seed) if model.prune else nodes, scale)
-    model._tell_constant(far, rules, plan.share)
 
 
 def _grow_forest(

@@ -221,6 +221,17 @@ def understand(described: Sequence[Described], roles: Roles, control: Label | No
     return Whole(schema, labels, rows, scale, low < high, heaviest, firsts, rate)
 
 
+def check_classes(whole: Whole) -> None:
+    """Refuse an outcome that has not two values, for models that need them."""
+    if not whole.varies:
+        raise ValueError("y has one value only (1 class): this model learns from two, such as 0 and 1")
+    if not whole.scale.binary:
+        raise ValueError(
+            "y has more than two values and this model needs exactly two: choose a threshold yourself, as in y = (spend > 0), or use a "
+            "model for real-valued outcomes such as UpliftForest"
+        )
+
+
 def union(parts: Sequence[Sequence[_Column]], roles: Roles) -> Schema:
     """The schema of all parts."""
     levels: list[tuple[Label, ...] | None] = []

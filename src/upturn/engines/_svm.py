@@ -15,7 +15,7 @@ from upturn._experiment import Experiment
 from upturn._table import MOST_LEVELS, Schema, place_levels
 from upturn._target import Label, Target, check_totals, weight_unit
 from upturn.engines._margins import FarData, Margins, add
-from upturn.engines._numbers import Numbers, Whole
+from upturn.engines._numbers import Numbers, Whole, check_classes
 from upturn.engines._places import Places
 from upturn.svm import StandardSVM, SubgroupSVM, TwoCostSVM, UpliftSVM, UpliftSVMCV
 from upturn.svm import _interior as interior
@@ -55,13 +55,7 @@ def learn_machine(model: Any, whole: Whole, library: str) -> None:
     """Fit a machine to places of numbers."""
     control, arms = whole.labels[0], whole.labels[1:]
     model._refuse_arms(control, arms)
-    if not whole.varies:
-        raise ValueError("y has one value only (1 class): this model learns from two, such as 0 and 1")
-    if not whole.scale.binary:
-        raise ValueError(
-            "y has more than two values and this model needs exactly two: choose a threshold yourself, as in y = (spend > 0), or use a "
-            "model for real-valued outcomes such as UpliftForest"
-        )
+    check_classes(whole)
     if isinstance(model, UpliftSVM):
         model._check_together()
     reader = _Reader(model, whole.schema, control, arms, weight_unit(whole.heaviest))
@@ -83,7 +77,7 @@ def learn_machine(model: Any, whole: Whole, library: str) -> None:
         solution, ranking = model._solve(prepared, np.full((1, 2), float(model.C)), scored)
     model.support_ = np.empty(0, np.intp)
     model._keep(solution, ranking, whole.schema, lambda: bool((encoder.spread > 0.0).any()))
-    model._library, model._rate = library, whole.rate
+    model._library, model._rate = library, True  # classes are 0 and 1
     model._remember(control, arms, whole.schema)
     step = max(int(whole.rows.sum()) // _LOOKED_AT, 1)
     some = np.concatenate(whole.places.ask(partial(_every, step)))

@@ -1,4 +1,4 @@
-"""Rows that a tree did not see, where rows lie in several places: those it is pruned by, and responses out of bag."""
+"""Single trees, and rows that a tree did not see, where rows lie in several places: those it is pruned by, and responses out of bag."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ import numpy as np
 
 from upturn._arrays import Bools, Floats, Ints
 from upturn._columns import read_weight
+from upturn._seeds import make_seed
 from upturn._table import Schema, encode_columns
 from upturn.engines._gather import Roles
-from upturn.engines._grow import draw_samples
+from upturn.engines._grow import draw_samples, grow_trees
 from upturn.engines._numbers import Raw, columns_of, series_of
 from upturn.engines._parts import Far, Part, add, twins
 from upturn.engines._places import Places
+from upturn.kernels.criteria import Rules
 from upturn.kernels.histogram import Layout
-from upturn.trees import UpliftForest
+from upturn.trees import UpliftForest, UpliftTree
+from upturn.trees._base import Scale
 from upturn.trees._center import leaf_sums, respond_unseen
 from upturn.trees._growth import rows_of
 from upturn.trees._nodes import Nodes
@@ -25,7 +28,16 @@ from upturn.trees._prune import prune
 from upturn.trees._samples import VALIDATION, Answers, Sampling
 
 
-def pruned(nodes: Nodes, far: Far, plan: Sampling, seed: np.uint64) -> Nodes:
+def fit_tree(model: UpliftTree, far: Far, scale: Scale) -> tuple[Rules, float]:
+    """What ``UpliftTree._fit_soil`` does with a soil."""
+    seed, plan = make_seed(model.random_state), model._sampling(far.rows)
+    rules = model._rules(far, scale.binary, plan.share, scale.span)
+    nodes = grow_trees(far, rules, plan, seed, 1, model.n_jobs)[0]
+    model._keep(far, _pruned(nodes, far, plan, seed) if model.prune else nodes, scale)
+    return rules, plan.share
+
+
+def _pruned(nodes: Nodes, far: Far, plan: Sampling, seed: np.uint64) -> Nodes:
     """A tree, pruned by the rows that its plan keeps apart."""
     draws = draw_samples(far, plan, seed, [0])[0]
     sums: Ints = far.places.ask(partial(_judge, nodes, draws, len(far.rows), far.layout), add)

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from upturn.kernels._jit import F8, U1, F8_out, f8, inner, kernel, void
+from upturn.kernels._jit import F8, U1, F8_out, I8_out, inner, kernel, void
+
+_UNITS = 2.0**61  # of which weights are whole numbers when they are added up
+UNIT = 1.0 / _UNITS
 
 
 @inner
@@ -17,17 +20,19 @@ def _cell(decision, success, treated):
     return 2 * treated + (np.uint8(decision == success) ^ treated)
 
 
-@kernel(void, F8, U1, U1, U1, F8_out)
+@kernel(void, F8, U1, U1, U1, I8_out)
 def tally(weight, decision, success, treated, cells):
-    """Write the weight of right and wrong control rows, then of right and wrong treated rows."""
-    cells[:] = 0.0
+    """Write the weight of right and wrong control rows, then of right and wrong treated rows, as multiples of ``UNIT``.
+
+    Weights add up to 1, or a little more. Sums are integers, so they do not depend on the order of rows or on where they lie.
+    """
+    cells[:] = 0
     for i in range(len(weight)):
-        cells[_cell(decision[i], success[i], treated[i])] += weight[i]
+        cells[_cell(decision[i], success[i], treated[i])] += np.int64(weight[i] * _UNITS + 0.5)
 
 
-@kernel(void, U1, U1, U1, f8, f8, F8_out)
-def reweigh(decision, success, treated, beta_treatment, beta_control, weight):
-    """Multiply the weights of rows that are right by their group's coefficient (steps 2f and 2g)."""
-    factors = np.array([beta_control, 1.0, beta_treatment, 1.0])
+@kernel(void, U1, U1, U1, F8, F8_out)
+def reweigh(decision, success, treated, factors, weight):
+    """Multiply the weights of rows by the factor of their cell, in the order of ``tally`` (steps 2f and 2g)."""
     for i in range(len(weight)):
         weight[i] *= factors[_cell(decision[i], success[i], treated[i])]

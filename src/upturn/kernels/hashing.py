@@ -68,12 +68,13 @@ def uniform(word):
     return (word >> _S11) * (1.0 / 9007199254740992.0)
 
 
-@kernel(void, u8, u8, u8, F8_out)
-def exponentials(seed, purpose, index, out):
-    """Fill ``out`` with independent standard exponential numbers, one per row."""
+@kernel(void, u8, u8, u8, u8, U8, F8_out)
+def exponentials(seed, purpose, index, first, ids, out):
+    """Fill ``out`` with independent standard exponential numbers, one per row; rows are numbered from ``first`` on, or have ``ids``."""
     key = fold(fold(seed, purpose), index)
     for i in range(len(out)):
-        out[i] = -math.log(1.0 - uniform(draw(key, np.uint64(i))))
+        row = ids[i] if len(ids) else first + np.uint64(i)
+        out[i] = -math.log(1.0 - uniform(draw(key, row)))
 
 
 @kernel(void, u8, u8, u8, U8_out)

@@ -28,6 +28,7 @@ from upturn.kernels._jit import (
     F8_out,
     I4_out,
     U1_2_out,
+    U1_out,
     U4_out,
     i8,
     inner,
@@ -159,6 +160,28 @@ def count_rows(seed, replicate, rows, starts, slots, counts):
 def resample(seed, replicate, rows, starts, counts):
     """The counts of one bootstrap replicate by row; ``rows[starts[a] : starts[a + 1]]`` are the rows of stratum a."""
     count_rows(seed, replicate, rows, starts, np.empty(len(rows), np.uint8), counts)
+
+
+@kernel(void, u8, i8, I8, I8, I8, U1_out)
+def resample_part(seed, replicate, sizes, low, high, counts):
+    """The counts of ``resample`` of some rows: those from ``low[a]`` to ``high[a]`` of the ``sizes[a]`` in stratum a, one stratum after the other.
+
+    All draws are made, and those of other rows passed over: nothing has to be remembered of them.
+    """
+    key = fold(fold(seed, PURPOSE), np.uint64(replicate))
+    counts[:] = 0
+    first = 0
+    for a in range(len(sizes)):
+        stratum, size = fold(key, np.uint64(a)), np.uint64(sizes[a])
+        for i in range((sizes[a] + 1) >> 1 if high[a] > low[a] else 0):
+            word = draw(stratum, np.uint64(i))
+            one = np.int64(below(word, size))
+            if low[a] <= one < high[a]:
+                counts[first + one - low[a]] += np.uint8(1)
+            two = np.int64(((word & _LOW) * size) >> _S32)
+            if low[a] <= two < high[a] and 2 * i + 1 < sizes[a]:
+                counts[first + two - low[a]] += np.uint8(1)
+        first += high[a] - low[a]
 
 
 @inner

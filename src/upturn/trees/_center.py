@@ -24,6 +24,7 @@ from upturn.kernels.sampling import OUTCOME
 from upturn.trees._bins import Codes
 from upturn.trees._growth import Soil
 from upturn.trees._nodes import Nodes
+from upturn.trees._outcome import read_sums
 from upturn.trees._samples import Sampling, unseen
 
 TREES = 50
@@ -118,22 +119,24 @@ def node_means(nodes: Nodes, codes: Codes, rows: Ints, weight: Floats, level: Fl
 
 
 def leaf_sums(nodes: Nodes, codes: Codes, rows: Rows, layout: Layout, n_arms: int = 1) -> Ints:
-    """Sums of the words of rows by leaf, weight and outcome: integers, which add up exactly wherever rows lie; shape (nodes, 2).
-
-    With several arms, each has a row of its own: (nodes * arms, 2).
-    """
-    leaf, words = nodes.leaves(codes)[0].astype(np.int64), np.asarray(rows.word)
+    """Sums of the words of rows by leaf, weight and outcome: shape (nodes, 2); with several arms, each has a row of its own: (nodes * arms, 2)."""
+    cell = nodes.leaves(codes)[0].astype(np.int64)
     if n_arms > 1:
-        leaf = n_arms * leaf + np.asarray(rows.arm)
+        cell = n_arms * cell + np.asarray(rows.arm)
+    return word_sums(cell, n_arms * len(nodes.feature), np.asarray(rows.word), layout)
+
+
+def word_sums(cell: Ints, n_cells: int, words: Ints, layout: Layout) -> Ints:
+    """Sums of words by cell, weight and outcome: integers, which add up exactly wherever rows lie; shape (cells, 2)."""
     if layout.n_words == 1:
         columns = (words >> layout.shift, words & ((1 << layout.shift) - 1))
     elif layout.weight_word > 0:
-        columns = (np.full(len(leaf), layout.weight_word), words)
+        columns = (np.full(len(cell), layout.weight_word), words)
     else:
         columns = (words[0::2], words[1::2])
-    sums = np.zeros((n_arms * len(nodes.feature), 2), np.int64)
+    sums = np.zeros((n_cells, 2), np.int64)
     for k, column in enumerate(columns):
-        np.add.at(sums[:, k], leaf, column)
+        np.add.at(sums[:, k], cell, column)
     return sums
 
 
@@ -141,8 +144,7 @@ def put_back(nodes: Nodes, sums: Ints, layout: Layout) -> None:
     """Add to the values of every node of one tree, of all arms, the mean of what was taken off its rows, from its sums by leaf."""
     sums = sums.copy()
     _add_upwards(nodes, sums)
-    weight: Floats = sums[:, 0] * np.float64(layout.weight_unit)
-    level = _inherited(nodes, weight, sums[:, 1] * layout.total_unit + layout.origin * weight)
+    level = _inherited(nodes, *read_sums(sums[:, 0], sums[:, 1], layout))
     nodes.value[:] += level[:, None]
 
 

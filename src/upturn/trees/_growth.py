@@ -20,7 +20,7 @@ from upturn.kernels.histogram import CELLS, Layout, Rows, seen, sum_rows
 from upturn.kernels.sampling import ESTIMATE, GROW, NODE
 from upturn.trees._bins import Bins, Codes
 from upturn.trees._nodes import Nodes
-from upturn.trees._outcome import encode_outcome
+from upturn.trees._outcome import encode_outcome, read_sums
 from upturn.trees._samples import Lot, Roles, Sampling, draw_roles
 
 _MOST_KEPT_BYTES = 512 * 2**20  # of histograms kept for subtraction, a tree
@@ -181,8 +181,7 @@ def binned_by(bins: Bins, codes: NDArray[np.uint8], stride: int, rules: Rules) -
 def arm_means(sums: Ints, layout: Layout) -> tuple[Floats, Floats]:
     """Weight and mean outcome of each arm from integer sums, whose order is of no consequence."""
     n_arms = len(sums) // 2
-    size: Floats = sums[:n_arms] * np.float64(layout.weight_unit)
-    total = sums[n_arms:] * layout.total_unit + layout.origin * size
+    size, total = read_sums(sums[:n_arms], sums[n_arms:], layout)
     return size, np.divide(total, size, out=np.full(n_arms, np.nan), where=size > 0.0)
 
 
@@ -191,6 +190,12 @@ def sum_words(words: Ints, arm: NDArray[np.uint8], n_arms: int, layout: Layout) 
     sums = np.empty(2 * n_arms, np.int64)
     sum_rows(seen(Rows(np.empty(0, np.uint32), words, arm)), 0, len(arm), layout, sums)
     return sums
+
+
+def weight_of_arms(weight: Floats, arm: NDArray[np.uint8], n_arms: int) -> Floats:
+    """The weight of each arm, from integers whose order is of no consequence."""
+    words, layout = encode_outcome(np.zeros(len(arm)), weight)
+    return sum_words(words, arm, n_arms, layout)[:n_arms] * np.float64(layout.weight_unit)
 
 
 def to_nodes(grown: tuple[Any, ...], n_responses: int) -> Nodes:

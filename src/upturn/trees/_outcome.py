@@ -137,6 +137,12 @@ def encode_outcome(y: Floats, weight: Floats | None) -> tuple[Ints, Layout]:
     return make_words(y, weight, grid), grid.layout
 
 
+def read_sums(weight: Ints, outcome: Ints, layout: Layout) -> tuple[Floats, Floats]:
+    """Weight and outcome from integer sums of words, whose order is of no consequence."""
+    size: Floats = weight * np.float64(layout.weight_unit)
+    return size, outcome * layout.total_unit + layout.origin * size
+
+
 def _are_counts(summary: OutcomeSummary) -> bool:
     """Whether weights are whole and add up to so little that they can stand for repeated rows."""
     return summary.whole_weights and _total(summary.weights) <= 1 << (_MOST_ROWS + _BIAS)

@@ -30,8 +30,7 @@ from upturn._propensity import read_chances, with_control
 from upturn._table import Schema
 from upturn._target import Label
 from upturn.trees._center import out_of_bag_twice
-from upturn.trees._growth import Soil, sum_words
-from upturn.trees._outcome import encode_outcome
+from upturn.trees._growth import Soil, weight_of_arms
 
 _FLOOR = 0.01  # estimated chances below it are set to it
 _UNBALANCED = 0.05  # p-value of the joint test of balance below which "auto" estimates chances
@@ -114,12 +113,6 @@ def overlap_weights(chances: Floats, arm: Arms, weight: Floats | None) -> Floats
     """Weights that let every arm stand for the same people, times those given (see the module)."""
     given = np.ones(len(arm)) if weight is None else weight
     raw, n_arms = overlap_of(chances, arm) * given, chances.shape[1]
-    sums, totals = _weight_of_arms(raw, arm, n_arms), _weight_of_arms(given, arm, n_arms)
+    sums, totals = weight_of_arms(raw, arm, n_arms), weight_of_arms(given, arm, n_arms)
     weights: Floats = raw * (totals / np.where(sums > 0.0, sums, 1.0))[arm]
     return weights
-
-
-def _weight_of_arms(weight: Floats, arm: Arms, n_arms: int) -> Floats:
-    """The weight of each arm, from integers whose order is of no consequence."""
-    words, layout = encode_outcome(np.zeros(len(arm)), weight)
-    return sum_words(words, arm, n_arms, layout)[:n_arms] * np.float64(layout.weight_unit)

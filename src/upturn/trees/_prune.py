@@ -11,6 +11,7 @@ from upturn._arrays import Bools, Ints
 from upturn.kernels.histogram import Layout
 from upturn.metrics import auuc
 from upturn.trees._nodes import Nodes
+from upturn.trees._outcome import read_sums
 
 
 def prune(nodes: Nodes, sums: Ints, layout: Layout) -> Nodes:
@@ -24,8 +25,7 @@ def prune(nodes: Nodes, sums: Ints, layout: Layout) -> Nodes:
     left = nodes.left.copy()
     for node in np.flatnonzero(left >= 0)[::-1]:  # children come after their parents: sums of all nodes, bottom up
         sums[node] = sums[left[node]] + sums[left[node] + 1]
-    weights = sums[..., 0] * np.float64(layout.weight_unit)
-    totals = sums[..., 1] * layout.total_unit + layout.origin * weights
+    weights, totals = read_sums(sums[..., 0], sums[..., 1], layout)
     effect = nodes.value[:, 1:] - nodes.value[:, :1]
 
     def area(leaves: Ints) -> float:

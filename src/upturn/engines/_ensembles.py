@@ -1,0 +1,261 @@
+"""Boosting and bagging of trees learnt from rows in several places.
+
+Weights of rows follow from the members so far, so a question brings these along, and a part that has lost its weights makes them again. Whatever is added up is
+an integer, as in memory (``boosting._rounds``), and the model is the same to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upturn._arrays import Floats, Ints
+from upturn._parallel import progress
+from upturn._seeds import make_seed
+from upturn._target import Target, check_totals, weight_unit
+from upturn.boosting import UpliftBagging, UpliftBoosting
+from upturn.boosting._base import seeded
+from upturn.boosting._rounds import FEW, Votes, divisors, drawn, few_votes
+from upturn.engines._numbers import Numbers, Whole, check_classes
+from upturn.engines._parts import Far, Part, add, prepare, twins
+from upturn.engines._places import Places
+from upturn.engines._unseen import fit_tree
+from upturn.engines._views import own_weights, reweighted, weights_of_arms
+from upturn.kernels.boosting import UNIT, reweigh, tally
+from upturn.kernels.histogram import Layout, Rows
+from upturn.kernels.resampling import resample_part
+from upturn.trees import UpliftTree
+from upturn.trees._base import Scale
+from upturn.trees._center import leaf_sums
+
+_ASKED = 1000  # rows that are looked at to tell whether the table itself has few different ones
+
+
+def is_ensemble(model: Any) -> bool:
+    """Whether a model is boosting or bagging of trees."""
+    inside = getattr(model, "estimator", None)
+    return isinstance(model, UpliftBoosting | UpliftBagging) and (inside is None or isinstance(inside, UpliftTree))
+
+
+def learn_ensemble(model: Any, whole: Whole, library: str, *, weighted: bool) -> None:
+    """Fit boosting or bagging of trees to places of numbers."""
+    control, arms = whole.labels[0], whole.labels[1:]
+    model._refuse_arms(control, arms)
+    scale, boosted = whole.scale, isinstance(model, UpliftBoosting)
+    if boosted:
+        check_classes(whole)
+        scale = Scale(0.0, 1.0, True)
+    base, seed = model._fresh_base(), make_seed(model.random_state)
+    base._check_outcome(scale, varies=whole.varies)
+    if weighted and (unit := weight_unit(whole.heaviest)) != 1.0:
+        places = whole.places.change(partial(_in_units, unit))
+        whole = whole._replace(places=places, heaviest=whole.heaviest / unit)
+    far = prepare(whole, base.max_bins, weighted=weighted, outcomes=True, columns=[])
+    nobody = np.empty(0)
+    check_totals(far.size, Target(nobody, nobody.astype(np.uint8), None, control, arms))
+    if boosted:
+        model._boost(FarRounds(far, seed, balanced=model._balanced), base, seed)
+    else:
+        _bag(model, base, far, scale, seed)
+    model._library, model._rate = library, boosted or whole.rate  # classes are 0 and 1
+    model._remember(control, arms, whole.schema)
+
+
+def _in_units(unit: float, part: Numbers) -> Numbers:
+    return part if part.weight is None else part._replace(weight=part.weight / unit)
+
+
+# ------------------------------------------------------------------------------------------- bagging
+
+
+def _bag(model: UpliftBagging, base: Any, far: Far, scale: Scale, seed: np.uint64) -> None:
+    """All members, one after the other."""
+    low: dict[int, Ints] = {}  # how many rows of each arm come before those of a part, by the number of its first row
+    before = np.zeros(len(far.rows), np.int64)
+    for first, counts in far.places.ask(partial(_arm_counts, len(far.rows))):
+        if counts.any():
+            low[first] = before
+        before = before + counts
+    members = []
+    for m in progress(range(model.n_estimators), model.verbose, "bagging"):
+        member = seeded(base, seed, m)
+        fit_tree(member, reweighted(far, _Sample(seed, m, far.rows, low)), scale)
+        members.append(member)
+    model.estimators_, model._n_arms = members, len(far.rows) - 1
+
+
+def _arm_counts(n_arms: int, part: Part) -> tuple[int, Ints]:
+    return part.lot.first, np.bincount(part.lot.arm, minlength=n_arms)
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Weights of a bootstrap sample within each arm: rows are drawn by their place in it."""
+
+    seed: np.uint64
+    m: int
+    sizes: Ints
+    low: dict[int, Ints]
+
+    def __call__(self, part: Part) -> Floats:
+        weight, arm = own_weights(part), part.lot.arm
+        if not len(arm):
+            return weight
+        low, counts = self.low[part.lot.first], np.empty(len(arm), np.uint8)
+        high = low + np.bincount(arm, minlength=len(low))
+        resample_part(self.seed, self.m, self.sizes, low, high, counts)
+        times = np.empty(len(arm), np.int32)
+        times[np.argsort(arm, kind="stable")] = counts
+        return weight * times
+
+
+# ------------------------------------------------------------------------------------------- boosting
+
+
+class _Step(NamedTuple):
+    """A round: a member that changed weights, or, without one, a restart by its number."""
+
+    member: Any
+    factors: Floats  # of the four cells, or what the arms' weights are divided by
+    voice: float
+    m: int = -1
+
+
+class _Now(NamedTuple):
+    """Weights and votes of a part's rows after some steps."""
+
+    done: int
+    weight: Floats
+    votes: Floats
+
+
+@dataclass(frozen=True)
+class _Track:
+    """What weights and votes follow from: what the arms' weights were divided by at first, and all steps since."""
+
+    token: str
+    seed: np.uint64
+    start: Floats
+    steps: tuple[_Step, ...] = ()
+
+    def at(self, part: Part) -> _Now:
+        """Where a part's rows are now; from where they were when it was last asked, if it still knows."""
+        token, kept = part.kept.get("track", ("", None))
+        now: _Now = kept
+        if token != self.token or now.done > len(self.steps):
+            now = _Now(0, own_weights(part) / self.start[part.lot.arm], np.zeros(len(part.lot.arm)))
+        for step in self.steps[now.done :]:
+            if step.member is None:
+                raw = drawn(self.seed, step.m, own_weights(part), part.lot.first, part.lot.ids)
+                now = _Now(now.done + 1, raw / step.factors[part.lot.arm], now.votes)
+                continue
+            decision, weight = self._decision(step.member, now.done, part), now.weight.copy()
+            reweigh(decision, _success(part), part.lot.arm, step.factors, weight)
+            now = _Now(now.done + 1, weight, now.votes + step.voice * decision)
+        part.kept["track"] = self.token, now
+        return now
+
+    def _decision(self, member: Any, done: int, part: Part) -> NDArray[np.uint8]:
+        """Whom a member treats after so many steps: remembered, since it is asked for twice."""
+        key = self.token, done
+        kept = part.kept.get("decision")
+        if kept is None or kept[0] != key:
+            kept = part.kept["decision"] = key, (member._recommend_rows(twins(part.codes)) == 1).view(np.uint8)
+        decision: NDArray[np.uint8] = kept[1]
+        return decision
+
+    def tally(self, member: Any, part: Part) -> Ints:
+        """The weight of the four cells that a member makes."""
+        weight, cells = self.at(part).weight, np.empty(4, np.int64)
+        tally(weight, self._decision(member, len(self.steps), part), _success(part), part.lot.arm, cells)
+        return cells
+
+    def weigh(self, total: float, part: Part) -> Floats:
+        """The weights, of a sum."""
+        return self.at(part).weight * total
+
+    def votes(self, heard: float, part: Part) -> Votes:
+        """What the votes are like."""
+        return few_votes(self.at(part).votes / heard)
+
+
+def _success(part: Part) -> NDArray[np.uint8]:
+    success: NDArray[np.uint8] = part.numbers["y"].astype(np.uint8)
+    return success
+
+
+class FarRounds:
+    """Rows that lie in several places (see ``boosting._rounds.Rounds``)."""
+
+    def __init__(self, far: Far, seed: np.uint64, *, balanced: bool) -> None:
+        self._far, self._seed, self._balanced = far, seed, balanced
+        self.n, self.mean, self.layout = len(far), far.mean, far.layout
+        self._total = float(far.size.sum())
+        self._track = _Track(uuid4().hex, seed, divisors(far.size, balanced=balanced))
+
+    @property
+    def _places(self) -> Places:
+        return self._far.places
+
+    def fit(self, member: Any) -> None:
+        """See ``Rounds``."""
+        fit_tree(member, reweighted(self._far, partial(self._track.weigh, self._total)), Scale(0.0, 1.0, True))
+
+    def tally(self, member: Any) -> Floats:
+        """See ``Rounds``."""
+        cells: Ints = self._places.ask(partial(self._track.tally, member), add)
+        return np.asarray(cells * UNIT)
+
+    def go_on(self, member: Any, factors: Floats, voice: float) -> None:
+        """See ``Rounds``."""
+        self._track = replace(self._track, steps=(*self._track.steps, _Step(member, factors, voice)))
+
+    def restart(self, m: int) -> None:
+        """See ``Rounds``."""
+        totals = weights_of_arms(self._far, partial(_drawn, self._seed, m))
+        step = _Step(None, divisors(totals, balanced=self._balanced), 0.0, m)
+        self._track = replace(self._track, steps=(*self._track.steps, step))
+
+    def leaves(self, members: Sequence[Any]) -> list[Ints]:
+        """See ``Rounds``."""
+        found: list[Ints] = self._places.ask(partial(_leaves, list(members), self.layout), _add_all)
+        return found
+
+    def votes(self, heard: float) -> Votes:
+        """See ``Rounds``."""
+        found: Votes = self._places.ask(partial(self._track.votes, heard), _merge_votes)
+        return found
+
+    def different(self) -> int:
+        """See ``Rounds``; as far as codes tell rows apart."""
+        found = self._places.ask(partial(_some_rows, max(self.n // _ASKED, 1)))
+        return min(len(frozenset().union(*found)), FEW)
+
+
+def _drawn(seed: np.uint64, m: int, part: Part) -> Floats:
+    return drawn(seed, m, own_weights(part), part.lot.first, part.lot.ids)
+
+
+def _leaves(members: Sequence[Any], layout: Layout, part: Part) -> list[Ints]:
+    codes, rows = twins(part.codes), Rows(None, part.words, part.lot.arm)
+    return [leaf_sums(member.nodes_, codes, rows, layout, 2) for member in members]
+
+
+def _add_all(parts: Sequence[list[Ints]]) -> list[Ints]:
+    return [np.sum(sums, axis=0) for sums in zip(*parts, strict=True)]
+
+
+def _merge_votes(parts: Sequence[Votes]) -> Votes:
+    few, low, high = zip(*parts, strict=True)
+    return Votes(np.unique(np.concatenate(few))[:FEW], min(low), max(high))
+
+
+def _some_rows(step: int, part: Part) -> frozenset[bytes]:
+    """Codes of rows whose numbers are multiples of ``step``."""
+    return frozenset(row.tobytes() for row in part.codes[:, -part.lot.first % step :: step].T)
