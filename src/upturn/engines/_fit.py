@@ -48,8 +48,8 @@ def fit(
     Parameters
     ----------
     model : UpliftTree, UpliftForest, CTSForest, UCTSForest, UpliftBoosting or UpliftBagging over trees, linear UpliftSVM, StandardSVM, TwoCostSVM or SubgroupSVM, UMODLDiscretizer or UMODLSelector
-        The model to fit. With ``inference``, ``oob`` or ``prune``, and for boosting and bagging, files keep the features themselves, up to eight bytes a value,
-        and codes and outcomes are in memory; Dask and Spark do not take these. UMODL needs counts alone, one column after the other: exact ones of columns with up to 65,536
+        The model to fit. With ``inference``, and for boosting and bagging, files keep the features themselves, up to eight bytes a value,
+        and codes and outcomes are in memory; Dask and Spark do not take ``inference``, and bagging is without ``oob_prediction_`` there. UMODL needs counts alone, one column after the other: exact ones of columns with up to 65,536
         values, else of the rows between as many quantiles.
     table : path(s), pattern, polars LazyFrame, Dask DataFrame or Spark DataFrame
         Parquet files, in the order of their names, or what reads them. It is read more than once and must not change meanwhile.
