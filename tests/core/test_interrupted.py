@@ -125,11 +125,11 @@ def test_a_forest_interrupted_out_of_bag_keeps_its_own_trees():
     model = MAKERS["UpliftForest out of bag"]().fit(*FIRST)
     before, attributes = output(model, FIRST[0]), state(model)
     wide = (np.hstack([SECOND[0], SECOND[0]]), *SECOND[1:])
-    with Countdown(within="_out_of_bag") as whole:
+    with Countdown(within="respond_unseen") as whole:
         MAKERS["UpliftForest out of bag"]().fit(*wide)
     assert whole.lines > 20
     for stop in range(1, whole.lines + 1):
-        with pytest.raises(Interrupt), Countdown(stop, within="_out_of_bag"):
+        with pytest.raises(Interrupt), Countdown(stop, within="respond_unseen"):
             model.fit(*wide)
         assert state(model) == attributes
         np.testing.assert_array_equal(output(model, FIRST[0]), before)
