@@ -13,10 +13,11 @@ from engines.test_measure import table as judged
 from engines.test_measure_check import table as trial
 from engines.test_measure_target import people
 from engines.test_measure_umodl import table as counted
-from engines.test_places import FEATURES, local, table
+from engines.test_places import FEATURES, Slow, interrupted, local, table
 from upturn import engines, metrics
 from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.engines import _grow, _parts
+from upturn.engines._level import LevelQuestion
 from upturn.features import UMODLDiscretizer
 from upturn.meta import TLearner
 from upturn.svm import UpliftSVM
@@ -144,6 +145,22 @@ def test_killed_workers_change_nothing(cluster, monkeypatch):
 
 
 @pytest.mark.usefixtures("cluster")
+def test_ctrl_c_stops_the_cluster(monkeypatch, tmp_path):
+    """Parts that wait are never asked, and nothing is kept; the cluster goes on working for others."""
+    frame, model = table(), UpliftForest(3, random_state=2)
+    monkeypatch.setattr(_grow, "LevelQuestion", lambda *how: Slow(tmp_path, LevelQuestion(*how)))
+    many = spread(frame, (0, 1, 1, *range(100, 1200, 100)))
+    asked = interrupted(lambda: engines.fit(model, many, "bought", "segment", None, FEATURES), tmp_path)
+    assert 1 <= asked <= 4  # of 14
+    assert not hasattr(model, "nodes_")
+    client = distributed.get_client()
+    assert not any(client.processing().values())
+    assert not client.who_has()
+    monkeypatch.undo()
+    same(engines.fit(model, many, "bought", "segment", None, FEATURES), local(model, frame), frame)
+
+
+@pytest.mark.usefixtures("cluster")
 def test_scores_and_samples_of_a_table_on_a_cluster(tmp_path):
     frame = table(arms=("none", "mail", "call"))
     model = local(UpliftForest(4, random_state=1), frame)
@@ -165,6 +182,32 @@ def test_errors_are_one_sentence_with_the_partition():
     with pytest.raises(ValueError, match=r"^in partition 3: .*NaN|^in partition 3: .*missing") as caught:
         engines.fit(UpliftForest(2), spread(frame), "bought", "segment", None, FEATURES)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_partitions_without_an_arm_and_with_levels_of_their_own():
+    frame = table(arms=("none", "mail", "call")).sort("segment", "city", nulls_last=True)
+    model = UpliftForest(3, min_samples_arm=5, random_state=1)
+    same(engines.fit(clone(model), spread(frame), "bought", "segment", None, FEATURES), local(model, frame), frame)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_columns_that_differ_between_partitions_are_refused_in_words(tmp_path):
+    import dask.dataframe as dd
+
+    whole = table().to_pandas()
+    pieces = [whole.iloc[:500], whole.iloc[500:].assign(visits="v" + whole["visits"].iloc[500:].astype(str))]
+    parted = dd.from_delayed([dask.delayed(piece) for piece in pieces], meta=whole.iloc[:0], verify_meta=False)
+    for k, piece in enumerate((whole.iloc[:500], whole.iloc[500:].drop(columns="visits"))):
+        piece.to_parquet(tmp_path / f"{k}.parquet")
+    stored = dd.read_parquet([str(tmp_path / f"{k}.parquet") for k in range(2)])
+    for frame, error, said in (
+        (parted, TypeError, "^column 'visits' holds text in partition 1 and numbers in partition 0"),
+        (stored, RuntimeError, "^Dask could not compute the table.*visits"),
+    ):
+        with pytest.raises(error, match=said) as caught:
+            engines.fit(UpliftForest(2), frame, "bought", "segment", None, FEATURES)
+        assert "\n" not in str(caught.value)
 
 
 def test_a_file_that_disappears_is_told_in_words(cluster, tmp_path, monkeypatch):

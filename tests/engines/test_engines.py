@@ -184,6 +184,49 @@ def test_a_file_that_disappears_is_told_in_words(tmp_path, monkeypatch):
     assert not hasattr(model, "nodes_")
 
 
+CUTS = ((0, 700), (700, 700), (700, 701), (701, N))  # uneven files, one of them empty, one of a single row
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_files_may_be_empty_lack_an_arm_and_have_numbers_of_other_sizes(tmp_path):
+    frame = table(arms=("none", "mail", "call")).sort("segment", maintain_order=True)
+    others = (frame, frame, frame.with_columns(pl.col("visits").cast(pl.Float64)), frame.select(sorted(frame.columns)))
+    for k, ((start, stop), one) in enumerate(zip(CUTS, others, strict=True)):
+        one[start:stop].write_parquet(tmp_path / f"{k}.parquet")
+    found = engines.fit(UpliftForest(5, random_state=0), tmp_path, "bought", "segment", features=FEATURES)
+    whole = UpliftForest(5, random_state=0).fit(frame.select(FEATURES), frame["bought"], frame["segment"])
+    np.testing.assert_array_equal(found.predict(frame.select(FEATURES)), whole.predict(frame.select(FEATURES)))
+    assert found.arms_ == ["call", "mail"]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        (
+            lambda part: part.with_columns(visits=pl.col("visits").cast(pl.String)),
+            TypeError,
+            r"'visits' holds text in '.*1\.parquet' and none in '.*0\.parquet'",
+        ),
+        (lambda part: part.drop("visits"), ValueError, r"1\.parquet' has no column 'visits', which '.*0\.parquet' has"),
+        (
+            lambda part: part.with_columns(more=1),
+            ValueError,
+            r"0\.parquet' has no column 'more', which '.*1\.parquet' has",
+        ),
+    ],
+)
+def test_files_with_other_columns_are_refused_in_words(change, error, said, tmp_path):
+    table()[:700].write_parquet(tmp_path / "0.parquet")
+    change(table()[700:]).write_parquet(tmp_path / "1.parquet")
+    for call in (
+        lambda: engines.fit(UpliftForest(2), tmp_path, "bought", "segment", features=FEATURES),
+        lambda: engines.sample(tmp_path, 10),
+    ):
+        with pytest.raises(error, match=said) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+
+
 def test_a_file_of_another_kind_is_refused_in_words(tmp_path):
     (tmp_path / "table.csv").write_text("age,bought,segment\n")
     with pytest.raises(ValueError, match="could not be read as a Parquet file"):

@@ -1,7 +1,12 @@
 """Trees grown from parts of the rows: the model of the whole table, to the last bit, however the rows lie."""
 
+import os
 import pickle
+import signal
+import threading
+import time
 from itertools import pairwise
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -172,6 +177,39 @@ def test_an_ensemble_of_parts_is_that_of_the_whole_table(case, gathered, monkeyp
             one.save(path)
         assert paths[0].read_bytes() == paths[1].read_bytes()
         np.testing.assert_array_equal(found.predict(frame.select(FEATURES)), whole.predict(frame.select(FEATURES)))
+
+
+class Slow:
+    """A question that takes long, and leaves a file for every part that was asked."""
+
+    def __init__(self, folder, question):
+        self.folder, self.question = str(folder), question
+
+    def __call__(self, part):
+        open(os.path.join(self.folder, uuid4().hex), "w").close()
+        time.sleep(2.0)
+        return self.question(part)
+
+
+def interrupted(fit, folder):
+    """Press Ctrl-C once some part is busy; how many parts were asked in the end."""
+
+    def press():
+        until = time.monotonic() + 120
+        while not any(folder.iterdir()) and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(0.3)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        fit()
+    thread.join()
+    assert time.monotonic() - start < 60
+    time.sleep(5.0)
+    return len(list(folder.iterdir()))
 
 
 class Forgetful(Here):

@@ -16,7 +16,7 @@ from engines.test_measure import table as judged
 from engines.test_measure_check import table as trial
 from engines.test_measure_target import people
 from engines.test_measure_umodl import table as counted
-from engines.test_places import FEATURES, local, table
+from engines.test_places import FEATURES, Slow, interrupted, local, table
 from upturn import engines, metrics
 from upturn.engines import _grow
 from upturn.engines._level import LevelQuestion
@@ -124,6 +124,19 @@ class Failing:
         return self.question(part)
 
 
+def test_ctrl_c_stops_the_jobs(spread, spark, monkeypatch, tmp_path):
+    """Parts that wait are never asked, and the session goes on working for others."""
+    frame, model = table(), UpliftForest(3, random_state=2)
+    monkeypatch.setattr(_grow, "LevelQuestion", lambda *how: Slow(tmp_path, LevelQuestion(*how)))
+    many = spread(frame).repartition(12)
+    asked = interrupted(lambda: engines.fit(model, many, "bought", "segment", None, FEATURES), tmp_path)
+    assert 1 <= asked <= 4  # of 12
+    assert not hasattr(model, "nodes_")
+    assert not spark.sparkContext.statusTracker().getActiveJobsIds()
+    monkeypatch.undo()
+    same(engines.fit(model, spread(frame), "bought", "segment", None, FEATURES), local(model, frame), frame)
+
+
 def test_scores_and_errors(spread):
     frame = table()
     model = local(UpliftForest(4, random_state=1), frame)
@@ -134,6 +147,22 @@ def test_scores_and_errors(spread):
     gone = pl.when(pl.int_range(1200) == 700).then(None).otherwise("bought")
     with pytest.raises(ValueError, match=r"^in partition 3: ") as caught:
         engines.fit(UpliftForest(2), spread(frame.with_columns(bought=gone)), "bought", "segment", None, FEATURES)
+    assert "\n" not in str(caught.value)
+
+
+def test_partitions_without_an_arm_and_with_levels_of_their_own(spread):
+    frame = table(arms=("none", "mail", "call")).sort("segment", "city", nulls_last=True)
+    model = UpliftForest(3, min_samples_arm=5, random_state=1)
+    same(engines.fit(clone(model), spread(frame), "bought", "segment", None, FEATURES), local(model, frame), frame)
+
+
+def test_columns_that_are_text_here_and_numbers_there_are_refused_in_words(spark, tmp_path):
+    frame = table()
+    frame[:500].write_parquet(tmp_path / "0.parquet")
+    frame[500:].with_columns(visits="v" + pl.col("visits").cast(pl.String)).write_parquet(tmp_path / "1.parquet")
+    stored = spark.read.parquet(str(tmp_path))
+    with pytest.raises(RuntimeError, match=r"^Spark could not compute the table.*1\.parquet.*\[visits\]") as caught:
+        engines.fit(UpliftForest(2), stored, "bought", "segment", None, FEATURES)
     assert "\n" not in str(caught.value)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -21,8 +22,9 @@ _WIDE = 8  # answers merged at a time
 class DaskPlaces:
     """States that Dask keeps (see ``Places``)."""
 
-    def __init__(self, states: Sequence[Any]) -> None:
-        self._states = list(states)
+    def __init__(self, states: Sequence[Any], opened: WeakSet[DaskPlaces]) -> None:
+        self._states, self._opened = list(states), opened
+        opened.add(self)
 
     def ask(self, question: Callable[[Any], Any], merge: Merge | None = None) -> Any:
         """See ``Places``."""
@@ -44,7 +46,17 @@ class DaskPlaces:
 
         once = dask.delayed(step, traverse=False)
         made = [dask.delayed(answer)(once, state, place) for place, state in enumerate(self._states)]
-        return DaskPlaces(dask.persist(*made))
+        return DaskPlaces(dask.persist(*made), self._opened)
+
+    def drop(self) -> None:
+        """Let go of all states, and of what is being computed of them."""
+        try:
+            from distributed import futures_of
+        except ImportError:  # threads of this process: nothing is kept elsewhere
+            return
+        for future in futures_of(self._states):
+            future.cancel()
+        self._states = []
 
 
 def _computed(*values: Any) -> Any:
@@ -58,11 +70,17 @@ def _computed(*values: Any) -> Any:
 
 @contextmanager
 def places(table: Any, columns: Sequence[str]) -> Iterator[DaskPlaces]:
-    """The partitions of a DataFrame, which Dask keeps as long as they are asked."""
+    """The partitions of a DataFrame, which Dask keeps as long as they are asked, and no longer: whatever ends that, also Ctrl-C."""
     from dask import delayed, persist
 
     pieces = table[list(columns)].to_delayed()
-    yield DaskPlaces(persist(*(delayed(Raw)(number, piece) for number, piece in enumerate(pieces))))
+    opened: WeakSet[DaskPlaces] = WeakSet()  # of those that somebody still uses: earlier states go with their last user
+    places = DaskPlaces(persist(*(delayed(Raw)(number, piece) for number, piece in enumerate(pieces))), opened)
+    try:
+        yield places
+    finally:
+        for one in list(opened):
+            one.drop()
 
 
 def predict(model: Any, table: Any, features: list[str], names: list[str]) -> Any:

@@ -7,11 +7,16 @@ about trees. States never change: a step makes new ones, so whatever is lost wit
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 Merge = Callable[[Sequence[Any]], Any]
+_CONDITION = re.compile(
+    r"\[[A-Z0-9]+([_.][A-Z0-9]+)+\] .*"
+)  # what Spark itself says, as in "[FAILED_READ_FILE] while …"
+_ERROR = re.compile(r"\w*(Error|Exception): .*")  # a line that ends a traceback, or names a cause
 
 
 class Places(Protocol):
@@ -69,7 +74,9 @@ def told(result: Any) -> Any:
 def unread(engine: str, error: Exception) -> RuntimeError:
     """What is said when the engine itself cannot answer, such as when a file of the table is gone: its own first words."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    words = next((line for line in reversed(lines) if "Error" in line), lines[0] if lines else "")
+    conditions = [found.group() for line in lines if (found := _CONDITION.search(line))]
+    errors = [found.group() for line in lines if (found := _ERROR.search(line))]
+    words = [*conditions[:1], *errors[-1:], *lines[:1], ""][0]
     return RuntimeError(
         f"{engine} could not compute the table, or what was asked of it: {type(error).__name__}: {words[:500]}"
     )

@@ -45,12 +45,48 @@ def scan(table: Any) -> pl.LazyFrame:
             "polars LazyFrame; of a table in memory, model.fit takes it as it is"
         )
     names = [file for one in table for file in _files(os.fspath(one))]
-    try:
+    schemas = [_schema(name) for name in names]
+    if all(schema == schemas[0] for schema in schemas):
         files: pl.LazyFrame = library.scan_parquet(names)
-        files.collect_schema()
+        return files
+    _check_schemas(names, schemas)
+    columns = list(schemas[0])
+    alike: pl.LazyFrame = library.concat(
+        [library.scan_parquet(name).select(columns) for name in names], how="vertical_relaxed"
+    )
+    return alike
+
+
+def _schema(name: str) -> dict[str, Any]:
+    """Names and kinds of a file's columns."""
+    library = polars()
+    try:
+        return dict(library.read_parquet_schema(name))
     except (library.exceptions.PolarsError, OSError) as error:
-        raise ValueError(f"{names[0]!r} could not be read as a Parquet file: {error}") from None
-    return files
+        raise ValueError(f"{name!r} could not be read as a Parquet file: {error}") from None
+
+
+def _check_schemas(names: Sequence[str], schemas: Sequence[dict[str, Any]]) -> None:
+    """Refuse files that lack columns of others, and columns that are text here and something else there; numbers of different sizes are one kind."""
+    library, first = polars(), schemas[0]
+    for name, schema in zip(names, schemas, strict=True):
+        for has, lacks, column in (
+            (names[0], name, set(first) - set(schema)),
+            (name, names[0], set(schema) - set(first)),
+        ):
+            if column:
+                raise ValueError(
+                    f"{lacks!r} has no column {min(column)!r}, which {has!r} has: expected the same columns in all files; or say what is to be "
+                    "done with them, as in polars.scan_parquet(files, missing_columns='insert', extra_columns='ignore')"
+                )
+        for column, kind in schema.items():
+            texts = [one in (library.String, library.Categorical, library.Enum) for one in (first[column], kind)]
+            if texts[0] != texts[1] and library.Null not in (first[column], kind):
+                text, other = (names[0], name) if texts[0] else (name, names[0])
+                raise TypeError(
+                    f"column {column!r} holds text in {text!r} and none in {other!r}: expected the same kind of values everywhere; convert it, "
+                    "as in polars.col(name).cast(polars.String)"
+                )
 
 
 def _files(name: str) -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 from upturn.engines._dask import extended, scored
 from upturn.engines._numbers import Raw
@@ -90,12 +91,18 @@ def _second(pair: tuple[int, Any]) -> Any:
 
 @contextmanager
 def places(table: Any, columns: Sequence[str]) -> Iterator[SparkPlaces]:
-    """The partitions of a DataFrame, kept as they are first read."""
+    """The partitions of a DataFrame, kept as they are first read; whatever ends their use, also Ctrl-C, ends the jobs."""
     frames = table.select(*columns).mapInArrow(_pack, "place int, frame binary").rdd
     opened: list[Any] = []
+    context, tag = table.sparkSession.sparkContext, f"upturn-{uuid4().hex}"
+    context.addJobTag(tag)
     try:
         yield SparkPlaces(_keep(frames.map(_unpack), opened), opened)
+    except BaseException:
+        context.cancelJobsWithTag(tag)
+        raise
     finally:
+        context.removeJobTag(tag)
         for states in opened:
             states.unpersist()
 
