@@ -70,15 +70,13 @@ def _check_schemas(names: Sequence[str], schemas: Sequence[dict[str, Any]]) -> N
     """Refuse files that lack columns of others, and columns that are text here and something else there; numbers of different sizes are one kind."""
     library, first = polars(), schemas[0]
     for name, schema in zip(names, schemas, strict=True):
-        for has, lacks, column in (
-            (names[0], name, set(first) - set(schema)),
-            (name, names[0], set(schema) - set(first)),
-        ):
-            if column:
-                raise ValueError(
-                    f"{lacks!r} has no column {min(column)!r}, which {has!r} has: expected the same columns in all files; or say what is to be "
-                    "done with them, as in polars.scan_parquet(files, missing_columns='insert', extra_columns='ignore')"
-                )
+        more, less = set(schema) - set(first), set(first) - set(schema)
+        if more or less:
+            has, lacks = (name, names[0]) if more else (names[0], name)
+            raise ValueError(
+                f"{lacks!r} has no column {min(more or less)!r}, which {has!r} has: expected the same columns in all files; or say what is to be "
+                "done with them, as in polars.scan_parquet(files, missing_columns='insert', extra_columns='ignore')"
+            )
         for column, kind in schema.items():
             texts = [one in (library.String, library.Categorical, library.Enum) for one in (first[column], kind)]
             if texts[0] != texts[1] and library.Null not in (first[column], kind):
