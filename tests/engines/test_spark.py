@@ -20,7 +20,7 @@ from engines.test_places import FEATURES, Slow, interrupted, local, table
 from upturn import engines, metrics
 from upturn.engines import _grow
 from upturn.engines._level import LevelQuestion
-from upturn.features import UMODLDiscretizer
+from upturn.features import FilterSelector, UMODLDiscretizer
 from upturn.meta import TLearner
 from upturn.svm import UpliftSVM
 from upturn.trees import UpliftForest
@@ -220,7 +220,7 @@ def test_checks_find_what_they_find_in_the_whole_table(spread):
     assert "balance" in found.warnings
 
 
-def test_umodl_finds_the_partitions_of_the_whole_table(spread):
+def test_umodl_and_filters_find_what_they_find_in_the_whole_table(spread):
     frame = counted()
     how = {"y": "bought", "treatment": "segment", "features": ["age", "city"]}
     found = engines.fit(UMODLDiscretizer(), spread(frame), **how)
@@ -228,3 +228,5 @@ def test_umodl_finds_the_partitions_of_the_whole_table(spread):
     np.testing.assert_array_equal(found.cost_, expected.cost_)
     np.testing.assert_array_equal(found.partitions_[0].edges, expected.partitions_[0].edges)
     assert found.n_parts_[0] > 1
+    scores = [engines.fit(FilterSelector(), one, **how).scores_ for one in (spread(frame), frame.lazy())]
+    np.testing.assert_array_equal(*scores)

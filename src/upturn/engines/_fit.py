@@ -13,6 +13,7 @@ from upturn._results import plural
 from upturn.base import Gated, all_or_nothing
 from upturn.engines._ensembles import is_ensemble
 from upturn.engines._files import read_files
+from upturn.engines._filters import learn_filter
 from upturn.engines._gather import Roles, gather
 from upturn.engines._kinds import engine_of
 from upturn.engines._learn import check_spread, learn, learn_whole, reasons
@@ -20,7 +21,7 @@ from upturn.engines._open import library_of, names_in, opened
 from upturn.engines._scan import polars, scan
 from upturn.engines._svm import check_machine, is_machine
 from upturn.engines._umodl import learn_umodl
-from upturn.features import UMODLDiscretizer, UMODLSelector
+from upturn.features import FilterSelector, UMODLDiscretizer, UMODLSelector
 from upturn.trees._base import TreeModel
 
 _ROOM = 1.1  # times what rows take, that must be free on the disk
@@ -47,9 +48,9 @@ def fit(
 
     Parameters
     ----------
-    model : UpliftTree, UpliftForest, CTSForest, UCTSForest, UpliftBoosting or UpliftBagging over trees, linear UpliftSVM, StandardSVM, TwoCostSVM or SubgroupSVM, UMODLDiscretizer or UMODLSelector
+    model : UpliftTree, UpliftForest, CTSForest, UCTSForest, UpliftBoosting or UpliftBagging over trees, linear UpliftSVM, StandardSVM, TwoCostSVM or SubgroupSVM, UMODLDiscretizer, UMODLSelector or FilterSelector
         The model to fit. With ``inference``, and for boosting and bagging, files keep the features themselves, up to eight bytes a value,
-        and codes and outcomes are in memory; Dask and Spark do not take ``inference``, and bagging is without ``oob_prediction_`` there. UMODL needs counts alone, one column after the other: exact ones of columns with up to 65,536
+        and codes and outcomes are in memory; Dask and Spark do not take ``inference``, and bagging is without ``oob_prediction_`` there. UMODL and filters need counts alone, one column after the other: exact ones of columns with up to 65,536
         values, else of the rows between as many quantiles.
     table : path(s), pattern, polars LazyFrame, Dask DataFrame or Spark DataFrame
         Parquet files, in the order of their names, or what reads them. It is read more than once and must not change meanwhile.
@@ -79,7 +80,7 @@ def fit(
     (2,)
     """
     spread = engine_of(table)
-    if isinstance(model, UMODLDiscretizer | UMODLSelector):
+    if isinstance(model, UMODLDiscretizer | UMODLSelector | FilterSelector):
         return _fit_counts(model, table, (y, treatment, sample_weight, features), row_id, scratch)
     if spread is not None:
         return _fit_spread(spread, model, table, (y, treatment, sample_weight, features), row_id, scratch)
@@ -117,7 +118,8 @@ def _fit_counts(model: Any, table: Any, named: Any, row_id: Any, scratch: Any) -
     with all_or_nothing(model):
         check_parameters(model)
         with opened(table, [*roles.features, *roles.taken]) as places:
-            learn_umodl(model, places, roles, library_of(table))
+            learn_counts = learn_filter if isinstance(model, FilterSelector) else learn_umodl
+            learn_counts(model, places, roles, library_of(table))
     return model
 
 

@@ -132,7 +132,7 @@ def few_outcomes(y: Floats) -> tuple[float, ...]:
     return (low, high, *y[other].tolist())
 
 
-def _to_numbers(
+def to_numbers(
     roles: Roles, schema: Schema, labels: list[Label], scale: Scale, firsts: list[int], row_id: str | None, raw: Raw
 ) -> Numbers:
     """The rows of a part as numbers."""
@@ -186,7 +186,7 @@ class Whole(NamedTuple):
 def read_parts(places: Places, roles: Roles, control: Label | None, row_id: str | None) -> Whole:
     """From places of ``Raw`` to places of ``Numbers``."""
     whole = understand(places.ask(partial(describe, roles)), roles, control)
-    step = partial(_to_numbers, roles, whole.schema, whole.labels, whole.scale, whole.firsts, row_id)
+    step = partial(to_numbers, roles, whole.schema, whole.labels, whole.scale, whole.firsts, row_id)
     return whole._replace(places=places.change(step))
 
 
@@ -230,6 +230,11 @@ def check_classes(whole: Whole) -> None:
             "y has more than two values and this model needs exactly two: choose a threshold yourself, as in y = (spend > 0), or use a "
             "model for real-valued outcomes such as UpliftForest"
         )
+
+
+def column_schema(schema: Schema, j: int) -> Schema:
+    """The schema of one of the columns."""
+    return Schema((schema.names[j],), True, (schema.levels[j],), schema.taken, schema.gaps)
 
 
 def union(parts: Sequence[Sequence[_Column]], roles: Roles) -> Schema:

@@ -22,7 +22,7 @@ from upturn._parallel import run_parallel
 from upturn._table import Schema, encode_columns
 from upturn._target import Label, Target, find_labels, name_arms, read_labels
 from upturn.engines._gather import Roles
-from upturn.engines._numbers import Raw, columns_of, describe_columns, series_of, union
+from upturn.engines._numbers import Raw, column_schema, columns_of, describe_columns, series_of, union
 from upturn.engines._places import Places
 from upturn.features import UMODLDiscretizer, UMODLSelector
 from upturn.features._cells import MOST_ROWS, Cells, read_cells
@@ -113,14 +113,14 @@ def _partition(found: _Counted, search: str) -> Partition:
 
 
 def _column(raws: Places, roles: Roles, schema: Schema, labels: list[Label], classes: Floats, j: int) -> _Counted:
-    own = Schema((schema.names[j],), True, (schema.levels[j],), schema.taken, schema.gaps)
-    places = raws.change(partial(_to_cells, roles._replace(features=[schema.names[j]]), own, labels, classes))
+    own = roles._replace(features=[schema.names[j]])
+    places = raws.change(partial(_to_cells, own, column_schema(schema, j), labels, classes))
     levels, n_cells = schema.levels[j], len(labels) * len(classes)
     if levels is not None:
         points: Floats = np.arange(len(levels), dtype=np.float64)
     else:
-        found: Floats | None = places.ask(partial(_values, MOST), partial(_merge_values, MOST))
-        points = _quantiles(places.ask(partial(_points, MOST))) if found is None else found
+        found: Floats | None = places.ask(partial(values_of, MOST), partial(merge_values, MOST))
+        points = quantiles(places.ask(partial(points_of, MOST))) if found is None else found
     counts, missing, low, high = places.ask(partial(_count, points, n_cells), _merge_counts)
     if levels is None:
         there = counts.sum(axis=1) > 0
@@ -129,7 +129,7 @@ def _column(raws: Places, roles: Roles, schema: Schema, labels: list[Label], cla
     return _Counted(counts, missing, low, high, n_levels, len(labels), len(classes))
 
 
-def _quantiles(parts: Sequence[tuple[Floats, float]]) -> Floats:
+def quantiles(parts: Sequence[tuple[Floats, float]]) -> Floats:
     """Quantiles of all rows, from evenly spaced ones of every part and the rows that each stands for."""
     values = np.concatenate([points for points, _ in parts])
     mass = np.concatenate([np.full(len(points), each) for points, each in parts])
@@ -196,16 +196,18 @@ def _to_cells(roles: Roles, schema: Schema, labels: list[Label], classes: Floats
     return _Values(values[used], cell[used], weight[used])
 
 
-def _known(part: _Values) -> Floats:
-    return part.values[~np.isnan(part.values)]
+def _known(values: Floats) -> Floats:
+    return values[~np.isnan(values)]
 
 
-def _values(most: int, part: _Values) -> Floats | None:
-    found = np.unique(_known(part))
+def values_of(most: int, part: Any) -> Floats | None:
+    """The different ``values`` of a part's column; None if there are too many."""
+    found = np.unique(_known(part.values))
     return found if len(found) <= most else None
 
 
-def _merge_values(most: int, parts: Sequence[Floats | None]) -> Floats | None:
+def merge_values(most: int, parts: Sequence[Floats | None]) -> Floats | None:
+    """The different values of all parts; None if there are too many."""
     some = [part for part in parts if part is not None]
     if len(some) < len(parts):
         return None
@@ -213,8 +215,9 @@ def _merge_values(most: int, parts: Sequence[Floats | None]) -> Floats | None:
     return found if len(found) <= most else None
 
 
-def _points(most: int, part: _Values) -> tuple[Floats, float]:
-    ordered = np.sort(_known(part))
+def points_of(most: int, part: Any) -> tuple[Floats, float]:
+    """Evenly spaced quantiles of a part's ``values``, and the rows that each stands for."""
+    ordered = np.sort(_known(part.values))
     if not len(ordered):
         return ordered, 0.0
     at = np.ceil(np.arange(1, min(len(ordered), most) + 1) * len(ordered) / min(len(ordered), most)).astype(np.intp) - 1

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import chi2 as chi2_distribution
 from scipy.stats import f as f_distribution
 
-from upturn._arrays import Bools, Floats
+from upturn._arrays import Bools, Floats, Ints
 from upturn._experiment import Experiment
 from upturn._parallel import run_parallel
 from upturn._parameters import JOBS, LABEL, VERBOSE, one_of, whole
@@ -116,6 +116,8 @@ class FilterSelector(UpliftSelector):
     }
 
     def _fit(self, data: Experiment) -> None:
+        if data.weight is not None and (data.weight == 0.0).any():
+            data = data.take(data.weight > 0.0)
         y, binary = _outcome(data, self.criterion)
         if self.criterion in DIVERGENCES:
             score_of = partial(bin_score, data, y, binary, CRITERIA[self.criterion].code, self.max_bins)
@@ -126,6 +128,10 @@ class FilterSelector(UpliftSelector):
                 score_of, range(data.X.shape[1]), n_jobs=self.n_jobs, verbose=self.verbose, description=self.criterion
             )
         )
+        self._rank(found)
+
+    def _rank(self, found: Floats) -> None:
+        """Rank features by their scores and the logarithms of p-values, a row each."""
         self.scores_, log_p = np.ascontiguousarray(found[:, 0]), found[:, 1]
         self.pvalues_ = np.exp(log_p) if self.criterion in TESTS else None
         order = np.lexsort((np.arange(len(found)), -self.scores_, log_p))
@@ -168,31 +174,41 @@ def _outcome(data: Experiment, criterion: str) -> tuple[Floats, bool]:
     classes = np.unique(data.y)
     if len(classes) == 2:
         return (data.y == classes[1]).astype(np.float64), True
-    if len(classes) == 1:
-        raise ValueError(f"y has one value only, {classes[0]:g}: there is nothing that features could tell")
+    check_outcome(len(classes), criterion)
+    return data.y, False
+
+
+def check_outcome(classes: int, criterion: str) -> None:
+    """Refuse an outcome with so many distinct values, other than two, where a criterion does not take it; above 2, there may be more."""
+    if classes == 1:
+        raise ValueError("y has one value only: there is nothing that features could tell")
     if criterion == "lr" or (criterion in CRITERIA and CRITERIA[criterion].needs_rates):
         raise ValueError(
-            f"y has {len(classes):,} distinct values and FilterSelector(criterion={criterion!r}) needs exactly two: use "
+            f"y has more than two distinct values and FilterSelector(criterion={criterion!r}) needs exactly two: use "
             "criterion='f' or criterion='euclidean', which take real-valued outcomes, or make it two classes yourself, as in y = (spend > 0)"
         )
-    return data.y, False
 
 
 def _test(data: Experiment, y: Floats, criterion: str, j: int) -> tuple[float, float]:
     """Return the statistic and the logarithm of its p-value; a feature that cannot interact scores 0."""
     levels = data.schema.levels[j]
-    columns = _regressors(column_of(data.X, j), None if levels is None else len(levels))
+    columns = regressors(column_of(data.X, j), None if levels is None else len(levels))
+    return interaction(criterion, columns, data.arm, data.n_arms, y, data.weights)
+
+
+def interaction(criterion: str, *regression: Any) -> tuple[float, float]:
+    """The statistic of a test, and the logarithm of its p-value."""
     if criterion == "f":
-        statistic, extra, rest = f_statistic(columns, data.arm, data.n_arms, y, data.weights)
+        statistic, extra, rest = f_statistic(*regression)
         log_p = f_distribution.logsf(statistic, extra, rest) if extra > 0 and rest > 0 else 0.0
     else:
-        statistic, extra = likelihood_ratio(columns, data.arm, data.n_arms, y, data.weights)
+        statistic, extra = likelihood_ratio(*regression)
         log_p = chi2_distribution.logsf(statistic, extra) if extra > 0 else 0.0
     return statistic, float(log_p)
 
 
-def _regressors(column: Floats, n_levels: int | None) -> Floats:
-    """Return the columns that stand for a feature in a regression, centred and scaled where numeric."""
+def regressors(column: Floats, n_levels: int | None, rows: Ints | None = None) -> Floats:
+    """Return the columns that stand for a feature in a regression, centred and scaled where numeric. With ``rows``, each value is there so often."""
     missing = np.isnan(column)
     if n_levels is not None:
         codes = np.where(missing, n_levels, column)
@@ -200,8 +216,8 @@ def _regressors(column: Floats, n_levels: int | None) -> Floats:
         return dummies
     if missing.all():
         return np.zeros((len(column), 1))
-    mean = column[~missing].mean()
+    mean = column[~missing].mean() if rows is None else np.average(column[~missing], weights=rows[~missing])
     centred = np.where(missing, 0.0, column - mean)
-    scale = np.sqrt(np.mean(centred**2))
+    scale = np.sqrt(np.average(centred**2, weights=rows))
     centred = centred / scale if scale > 0 else centred
     return np.column_stack([centred, missing.astype(np.float64)]) if missing.any() else centred[:, None]

@@ -37,9 +37,19 @@ def _independent(design: Floats, scale: Floats, tolerance: float = 1e-12) -> Flo
 
 
 def f_statistic(
-    columns: Floats, arm: NDArray[np.uint8], n_arms: int, y: Floats, weights: Floats
+    columns: Floats,
+    arm: NDArray[np.uint8],
+    n_arms: int,
+    y: Floats,
+    weights: Floats,
+    rows: int | None = None,
+    within: float = 0.0,
 ) -> tuple[float, int, int]:
-    """Return the F statistic of the interaction terms and both its degrees of freedom."""
+    """Return the F statistic of the interaction terms and both its degrees of freedom.
+
+    Where each row given stands for several that differ in their outcome only, which is then their mean, ``rows`` is how many there are
+    and ``within`` the sum of squares of what they differ by.
+    """
     root = np.sqrt(weights)
     design, n_small = _designs(columns, arm, n_arms)
     target = y * root
@@ -47,13 +57,13 @@ def f_statistic(
     for part in (design[:, :n_small], design):
         basis = _independent(part, root)
         rest = target - basis @ (basis.T @ target)
-        residuals.append(float(rest @ rest))
+        residuals.append(float(rest @ rest) + within)
         ranks.append(basis.shape[1])
-    extra, free = ranks[1] - ranks[0], int((root > 0).sum()) - ranks[1]
+    extra, free = ranks[1] - ranks[0], (int((root > 0).sum()) if rows is None else rows) - ranks[1]
     if extra <= 0 or free <= 0:
         return 0.0, 0, max(free, 0)
     explained = max(residuals[0] - residuals[1], 0.0)
-    noise = max(residuals[1], np.finfo(float).eps * float(target @ target))
+    noise = max(residuals[1], np.finfo(float).eps * (float(target @ target) + within))
     return float((explained / extra) / (noise / free)), extra, free
 
 
