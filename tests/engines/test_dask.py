@@ -19,7 +19,7 @@ from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.engines import _grow, _parts
 from upturn.engines._level import LevelQuestion
 from upturn.features import FilterSelector, UMODLDiscretizer
-from upturn.meta import TLearner
+from upturn.meta import OneVsControl, TLearner
 from upturn.svm import UpliftSVM
 from upturn.trees import CTSForest, UpliftForest, UpliftTree
 
@@ -102,6 +102,15 @@ def test_an_ensemble_is_that_of_the_whole_table(model):
     frame = table()
     found = engines.fit(clone(model), spread(frame), "bought", "segment", "weight", FEATURES)
     same_ensemble(found, local(model, frame, "weight"), frame)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_model_of_every_arm_is_that_of_the_whole_table():
+    frame, model = table(arms=("none", "mail", "call")), OneVsControl(UpliftTree(max_depth=2))
+    found = engines.fit(clone(model), spread(frame), "bought", "segment", "weight", FEATURES)
+    whole = local(model, frame, "weight")
+    np.testing.assert_array_equal(found.predict(frame.select(FEATURES)), whole.predict(frame.select(FEATURES)))
+    np.testing.assert_array_equal(found._ladder, whole._ladder)
 
 
 @pytest.mark.usefixtures("cluster")
@@ -233,7 +242,12 @@ def test_a_file_that_disappears_is_told_in_words(cluster, tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
-        ({"model": TLearner()}, TypeError, "does not run on a cluster"),
+        (
+            {"model": TLearner()},
+            TypeError,
+            "gradient boosting of scikit-learn inside it needs all rows in one place: use",
+        ),
+        ({"model": OneVsControl()}, TypeError, "ClassTransformation does not run on a cluster"),
         ({"model": UpliftForest(inference=True)}, ValueError, "inference=True"),
         ({"row_id": "person"}, ValueError, "row_id='person' is no column"),
         ({"row_id": "age"}, ValueError, "is among features"),

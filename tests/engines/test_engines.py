@@ -7,7 +7,7 @@ import upturn
 from upturn import engines
 from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.engines import _parts, _scan
-from upturn.meta import TLearner
+from upturn.meta import OneVsControl, TLearner
 from upturn.svm import UpliftSVM, UpliftSVMCV
 from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
 
@@ -51,6 +51,7 @@ MODELS = {
     "ucts": UCTSForest(10, random_state=1),
     "bagging": UpliftBagging(n_estimators=5, random_state=1),
     "boosting": UpliftBoosting(n_estimators=5, random_state=1),
+    "a model of every arm": OneVsControl(UpliftTree(max_depth=3)),
 }
 
 
@@ -135,6 +136,7 @@ def test_a_sample_depends_on_the_seed_and_the_rows_numbers_alone(tmp_path):
     [
         ({"model": UpliftSVMCV()}, TypeError, "whole table in memory"),
         ({"model": TLearner()}, TypeError, "whole table in memory"),
+        ({"model": OneVsControl()}, TypeError, "ClassTransformation needs its whole table in memory"),
         ({"model": UpliftBagging(UpliftSVM())}, TypeError, "whole table in memory"),
         ({"model": "forest"}, TypeError, "expected an uplift model"),
         ({"table": "nowhere/*.parquet"}, FileNotFoundError, "no file is called"),

@@ -18,6 +18,8 @@ from upturn.engines._gather import Roles
 from upturn.engines._learn import learn
 from upturn.engines._numbers import Raw
 from upturn.engines._places import Here
+from upturn.meta import OneVsControl
+from upturn.svm import UpliftSVM
 from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
 
 pl = pytest.importorskip("polars")
@@ -177,6 +179,42 @@ def test_an_ensemble_of_parts_is_that_of_the_whole_table(case, gathered, monkeyp
             one.save(path)
         assert paths[0].read_bytes() == paths[1].read_bytes()
         np.testing.assert_array_equal(found.predict(frame.select(FEATURES)), whole.predict(frame.select(FEATURES)))
+
+
+PAIRS = {
+    "trees": (OneVsControl(UpliftTree(max_depth=3, **SMALL)), "weight"),
+    "forests": (OneVsControl(UpliftForest(3, honest=True, **SMALL)), "huge"),
+    "boosting": (OneVsControl(UpliftBoosting(n_estimators=5, random_state=3)), None),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the ensemble of")
+@pytest.mark.parametrize("case", list(PAIRS))
+def test_a_model_of_every_arm_is_that_of_the_whole_table(case, tmp_path):
+    model, weight = PAIRS[case]
+    frame = table(arms=("none", "mail", "call")).with_columns(huge=pl.col("weight") * 2.0**40)
+    rare = pl.when((pl.col("city") == "Oslo") & (pl.col("segment") != "call")).then(pl.lit("Rome")).otherwise("city")
+    frame = frame.with_columns(city=rare)  # a level that only one of the arms knows
+    whole = local(model, frame, weight)
+    for k in (1, 7):
+        found = far(model, frame, k, weight)
+        paths = [tmp_path / "one.upturn", tmp_path / "two.upturn"]
+        for one, path in zip((found, whole), paths, strict=True):
+            one.save(path)
+        assert paths[0].read_bytes() == paths[1].read_bytes()
+        np.testing.assert_array_equal(found.recommend(frame.select(FEATURES)), whole.recommend(frame.select(FEATURES)))
+
+
+def test_machines_of_every_arm_are_those_of_the_whole_table():
+    frame, model = table(arms=("none", "mail", "call")), OneVsControl(UpliftSVM(p=1.5))
+    columns = ["age", "visits", "member"]
+    whole = clone(model).fit(frame.select(columns), frame["bought"], frame["segment"])
+    for k in (1, 7):
+        found = far(model, frame, k, features=columns)
+        np.testing.assert_allclose(
+            found.predict(frame.select(columns)), whole.predict(frame.select(columns)), atol=1e-6
+        )
+        np.testing.assert_allclose(found._ladder, whole._ladder, atol=1e-6)
 
 
 class Slow:

@@ -21,9 +21,9 @@ from upturn import engines, metrics
 from upturn.engines import _grow
 from upturn.engines._level import LevelQuestion
 from upturn.features import FilterSelector, UMODLDiscretizer
-from upturn.meta import TLearner
+from upturn.meta import OneVsControl, TLearner
 from upturn.svm import UpliftSVM
-from upturn.trees import UpliftForest
+from upturn.trees import UpliftForest, UpliftTree
 
 pl = pytest.importorskip("polars")
 if os.environ.get("UPTURN_JAVA") != "1":  # where it is set, what is missing is a failure
@@ -86,6 +86,14 @@ def test_an_ensemble_is_that_of_the_whole_table(model, spread):
     frame = table()
     found = engines.fit(clone(model), spread(frame), "bought", "segment", "weight", FEATURES)
     same_ensemble(found, local(model, frame, "weight"), frame)
+
+
+def test_a_model_of_every_arm_is_that_of_the_whole_table(spread):
+    frame, model = table(arms=("none", "mail", "call")), OneVsControl(UpliftTree(max_depth=2))
+    found = engines.fit(clone(model), spread(frame), "bought", "segment", "weight", FEATURES)
+    whole = local(model, frame, "weight")
+    np.testing.assert_array_equal(found.predict(frame.select(FEATURES)), whole.predict(frame.select(FEATURES)))
+    np.testing.assert_array_equal(found._ladder, whole._ladder)
 
 
 def test_a_machine_is_that_of_the_whole_table(spread):

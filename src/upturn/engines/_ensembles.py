@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from upturn._arrays import Floats, Ints
 from upturn._parallel import progress
 from upturn._seeds import make_seed
-from upturn._target import Target, check_totals, weight_unit
+from upturn._target import Target, check_totals
 from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.boosting._base import seeded
 from upturn.boosting._rounds import FEW, Votes, divisors, drawn, few_votes
-from upturn.engines._numbers import Numbers, Whole, check_classes
+from upturn.engines._numbers import Whole, check_classes, in_units
 from upturn.engines._parts import Far, Part, add, prepare, twins
 from upturn.engines._places import Places
 from upturn.engines._unseen import fit_tree
@@ -53,9 +53,8 @@ def learn_ensemble(model: Any, whole: Whole, library: str, *, weighted: bool) ->
         scale = Scale(0.0, 1.0, True)
     base, seed = model._fresh_base(), make_seed(model.random_state)
     base._check_outcome(scale, varies=whole.varies)
-    if weighted and (unit := weight_unit(whole.heaviest)) != 1.0:
-        places = whole.places.change(partial(_in_units, unit))
-        whole = whole._replace(places=places, heaviest=whole.heaviest / unit)
+    if weighted:
+        whole = in_units(whole)
     far = prepare(whole, base.max_bins, weighted=weighted, outcomes=True, columns=[])
     nobody = np.empty(0)
     check_totals(far.size, Target(nobody, nobody.astype(np.uint8), None, control, arms))
@@ -65,10 +64,6 @@ def learn_ensemble(model: Any, whole: Whole, library: str, *, weighted: bool) ->
         _bag(model, base, far, scale, seed)
     model._library, model._rate = library, boosted or whole.rate  # classes are 0 and 1
     model._remember(control, arms, whole.schema)
-
-
-def _in_units(unit: float, part: Numbers) -> Numbers:
-    return part if part.weight is None else part._replace(weight=part.weight / unit)
 
 
 # ------------------------------------------------------------------------------------------- bagging

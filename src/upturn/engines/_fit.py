@@ -22,6 +22,7 @@ from upturn.engines._scan import polars, scan
 from upturn.engines._svm import check_machine, is_machine
 from upturn.engines._umodl import learn_umodl
 from upturn.features import FilterSelector, UMODLDiscretizer, UMODLSelector
+from upturn.meta import OneVsControl
 from upturn.trees._base import TreeModel
 
 _ROOM = 1.1  # times what rows take, that must be free on the disk
@@ -48,7 +49,7 @@ def fit(
 
     Parameters
     ----------
-    model : UpliftTree, UpliftForest, CTSForest, UCTSForest, UpliftBoosting or UpliftBagging over trees, linear UpliftSVM, StandardSVM, TwoCostSVM or SubgroupSVM, UMODLDiscretizer, UMODLSelector or FilterSelector
+    model : UpliftTree, UpliftForest, CTSForest, UCTSForest, UpliftBoosting or UpliftBagging over trees, linear UpliftSVM, StandardSVM, TwoCostSVM or SubgroupSVM, OneVsControl over one of these, UMODLDiscretizer, UMODLSelector or FilterSelector
         The model to fit. With ``inference``, and for boosting and bagging, files keep the features themselves, up to eight bytes a value,
         and codes and outcomes are in memory; Dask and Spark do not take ``inference``, and bagging is without ``oob_prediction_`` there. UMODL and filters need counts alone, one column after the other: exact ones of columns with up to 65,536
         values, else of the rows between as many quantiles.
@@ -154,13 +155,16 @@ def _check_gated(model: Any) -> None:
 def _check_model(model: Any) -> None:
     """Refuse what would need the whole table in memory."""
     _check_gated(model)
+    if isinstance(model, OneVsControl):
+        model = model._base()
     if is_machine(model):
         check_machine(model)
         return
     if not (isinstance(model, TreeModel) or is_ensemble(model)):
         raise TypeError(
             f"{type(model).__name__} needs its whole table in memory, and so cannot be fitted in parts: use UpliftForest, CTSForest, UCTSForest, "
-            "UpliftTree, a linear UpliftSVM, or UpliftBoosting or UpliftBagging over trees; or fit it to engines.sample(table, n)"
+            "UpliftTree, a linear UpliftSVM, UpliftBoosting or UpliftBagging over trees, or OneVsControl over one of them; or fit it to "
+            "engines.sample(table, n)"
         )
 
 

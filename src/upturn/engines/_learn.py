@@ -15,10 +15,13 @@ from upturn.engines._gather import Roles
 from upturn.engines._grow import grow_trees
 from upturn.engines._ids import check_ids
 from upturn.engines._numbers import Whole, read_parts
+from upturn.engines._pairs import learn_pairs
 from upturn.engines._parts import Far, prepare
 from upturn.engines._places import Places
 from upturn.engines._svm import check_machine, is_machine, learn_machine
 from upturn.engines._unseen import fit_tree, out_of_bag
+from upturn.meta import OneVsControl
+from upturn.meta._base import MetaLearner
 from upturn.trees import UpliftForest, UpliftTree
 from upturn.trees._base import Scale, TreeModel
 from upturn.trees._nodes import Nodes
@@ -37,14 +40,16 @@ def reasons(model: Any) -> list[str]:
 
 def check_spread(model: Any) -> None:
     """Refuse what does not run where rows lie in several places."""
+    if isinstance(model, OneVsControl):
+        model = model._base()
     name, asked = type(model).__name__, reasons(model)
     if is_machine(model):
         check_machine(model)
         return
     if not isinstance(model, TreeModel) and not is_ensemble(model):
         raise TypeError(
-            f"{name} does not run on a cluster: use UpliftForest, CTSForest, UCTSForest, UpliftTree, UpliftBoosting or UpliftBagging over trees, or a "
-            "linear UpliftSVM; or fit it to engines.sample(table, n)"
+            f"{name} does not run on a cluster{_why(model)}: use UpliftForest, CTSForest, UCTSForest, UpliftTree, UpliftBoosting or UpliftBagging over trees, "
+            "a linear UpliftSVM, or OneVsControl over one of them; or fit it to engines.sample(table, n)"
         )
     if asked:
         raise ValueError(
@@ -53,12 +58,23 @@ def check_spread(model: Any) -> None:
         )
 
 
+def _why(model: Any) -> str:
+    """Why a model does not run on a cluster, if that is known."""
+    base = getattr(model, "estimator", None)
+    inside = "gradient boosting of scikit-learn" if base is None else type(base).__name__
+    return f", as {inside} inside it needs all rows in one place" if isinstance(model, MetaLearner) else ""
+
+
 def learn(model: Any, places: Places, roles: Roles, row_id: str | None, library: str) -> None:
     """Fit a model to places of raw frames."""
-    if row_id is not None and isinstance(model, UpliftBagging):
+    base = model._base() if isinstance(model, OneVsControl) else model
+    if row_id is not None and isinstance(base, UpliftBagging):
         raise ValueError(
             "UpliftBagging draws rows by their place in their arm, and has no use for row_id=: leave it out"
         )
+    if isinstance(model, OneVsControl):
+        learn_pairs(model, places, roles, row_id, library, learn_whole)
+        return
     whole = read_parts(places, roles, model.control, row_id)
     if row_id is not None:
         check_ids(whole.places, int(whole.rows.sum()), row_id)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from upturn._arrays import Arms, Floats, Ints
 from upturn._columns import is_missing, read_outcome, read_weight
 from upturn._table import Schema, encode_columns, levels_of, read_columns
-from upturn._target import Label, find_labels, name_arms, read_labels, sort_labels
+from upturn._target import Label, find_labels, name_arms, read_labels, sort_labels, weight_unit
 from upturn.engines._gather import Roles
 from upturn.engines._places import Places
 from upturn.kernels.sampling import NO_IDS
@@ -219,6 +219,17 @@ def understand(described: Sequence[Described], roles: Roles, control: Label | No
     firsts = np.cumsum([0, *(one.n for one in described)]).tolist()[:-1]
     rows = np.array([found[label] for label in labels])
     return Whole(schema, labels, rows, scale, low < high, heaviest, firsts, rate)
+
+
+def in_units(whole: Whole) -> Whole:
+    """The same rows with weights of a size that can be squared and summed (see ``_target.in_units``)."""
+    if (unit := weight_unit(whole.heaviest)) == 1.0:
+        return whole
+    return whole._replace(places=whole.places.change(partial(_divide, unit)), heaviest=whole.heaviest / unit)
+
+
+def _divide(unit: float, part: Numbers) -> Numbers:
+    return part if part.weight is None else part._replace(weight=part.weight / unit)
 
 
 def check_classes(whole: Whole) -> None:

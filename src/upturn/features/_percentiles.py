@@ -25,18 +25,18 @@ def bins_of(column: Floats, n_levels: int | None, max_bins: int, rows: Ints | No
     if rows is None:
         cuts = np.percentile(values / half, shares)
     else:
-        cuts = _percentiles(values / half, rows[~missing], shares)
+        cuts = quantiles_of(values / half, rows[~missing], shares / 100)
     inner = half * np.unique(cuts)
     codes = np.searchsorted(inner, column, side="left").astype(np.int64)
     codes[missing] = len(inner) + 1
     return codes
 
 
-def _percentiles(values: Floats, rows: Ints, shares: Floats) -> Floats:
-    """What ``numpy.percentile`` finds where every value is there as often as it has rows."""
+def quantiles_of(values: Floats, rows: Ints, shares: Floats) -> Floats:
+    """What ``numpy.quantile`` finds where every value is there as often as it has rows."""
     order = np.argsort(values, kind="stable")
     ends = np.cumsum(rows[order])
-    at = (ends[-1] - 1) * (shares / 100)
+    at = (ends[-1] - 1) * shares
     low = np.floor(at)
     pairs = [values[order][np.searchsorted(ends, low + k, side="right").clip(max=len(ends) - 1)] for k in (0, 1)]
     return np.array([np.quantile(pair, part) for pair, part in zip(np.stack(pairs, axis=1), at - low, strict=True)])

@@ -18,7 +18,7 @@ from upturn._target import Label, Outcome
 from upturn.base import UpliftEstimator
 from upturn.meta._transformation import ClassTransformation
 
-_POINTS = 201  # of the distribution of a member's scores
+LADDER = np.linspace(0, 1, 201)  # shares of rows, of the distribution of a member's scores
 
 
 class OneVsControl(UpliftEstimator):
@@ -121,7 +121,8 @@ class OneVsControl(UpliftEstimator):
                 raise ValueError(f"arm {label!r} against control {data.target.control!r}: {error}") from error
             member._remember(data.target.control, [label], data.schema)
             self.estimators_.append(member)
-            ladders.append(np.quantile(member._predict(pair.X)[:, 0], np.linspace(0, 1, _POINTS)))
+            kept = pair.X if pair.weight is None else pair.X[pair.weight > 0.0]
+            ladders.append(np.quantile(member._predict(kept)[:, 0], LADDER))
         self._ladder = np.array(ladders)
 
     def _predict(self, X: Floats) -> Floats:
@@ -155,7 +156,11 @@ class OneVsControl(UpliftEstimator):
         states, ladder = state["members"], state["ladder"]
         if not isinstance(states, list) or len(states) != len(self.arms_):
             raise ValueError(f"expected {len(self.arms_)} models inside OneVsControl")
-        if not isinstance(ladder, np.ndarray) or ladder.dtype != np.float64 or ladder.shape != (len(states), _POINTS):
+        if (
+            not isinstance(ladder, np.ndarray)
+            or ladder.dtype != np.float64
+            or ladder.shape != (len(states), len(LADDER))
+        ):
             raise ValueError("the distributions of the scores do not fit the arms")
         if not np.isfinite(ladder).all() or (np.diff(ladder, axis=1) < 0).any():
             raise ValueError("the distributions of the scores are not in order")
