@@ -52,13 +52,16 @@ def make_rows(n, seed):
 
 def table(rows):
     """The folder of a table, which is written if it is not there."""
-    folder = BUILD / f"engines-{rows}"
+    folder = BUILD / f"engines-ids-{rows}"
     if not folder.exists():
         made = folder.with_suffix(".part")
         made.mkdir(parents=True, exist_ok=True)
         size = min(_FILE_ROWS, -(-rows // _FEWEST))
         for k, start in enumerate(range(0, rows, size)):
-            make_rows(min(size, rows - start), k).write_parquet(made / f"part{k:03}.parquet")
+            rows_of_file = make_rows(min(size, rows - start), k).with_columns(
+                id=np.arange(start, min(start + size, rows))
+            )
+            rows_of_file.write_parquet(made / f"part{k:03}.parquet")
         made.rename(folder)
     return folder
 
@@ -75,7 +78,7 @@ def model(trees, depth):
 def local(folder, trees, depth):
     import polars as pl
 
-    return model(trees, depth).fit(pl.read_parquet(folder / "*.parquet"), "y", "t")
+    return model(trees, depth).fit(pl.read_parquet(folder / "*.parquet", columns=[*FEATURES, "t", "y"]), "y", "t")
 
 
 def parquet(folder, trees, depth):
@@ -98,7 +101,8 @@ def spark(folder, trees, depth):
     from upturn import engines
 
     frame = SparkSession.getActiveSession().read.parquet(str(folder))
-    return engines.fit(model(trees, depth), frame, "y", "t", features=FEATURES)
+    how = {"features": FEATURES, "row_id": "id"}  # Spark reads files in an order of its own
+    return engines.fit(model(trees, depth), frame, "y", "t", **how)
 
 
 def start(name):
@@ -223,6 +227,7 @@ def run_one(name, rows, trees, depth):
 def run_traffic(name, rows, trees, depth):
     """Round trips and bytes of answers of a fit."""
     fit, stop = globals()[name], start(name)
+    fit(table(_SMALL), 2, depth)  # which also loads what is counted
     with Traffic() as traffic:
         fit(table(rows), trees, depth)
     stop()

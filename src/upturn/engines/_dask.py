@@ -14,7 +14,7 @@ from weakref import WeakSet
 import numpy as np
 
 from upturn.engines._numbers import Raw
-from upturn.engines._places import Merge, answer, merged, told, unread
+from upturn.engines._places import AnyOrder, Merge, answer, merged, told, unread
 
 _WIDE = 8  # answers merged at a time
 
@@ -34,11 +34,31 @@ class DaskPlaces:
         answers = [dask.delayed(answer)(once, state, place) for place, state in enumerate(self._states)]
         if merge is None:
             return told(list(_computed(*answers)))
-        put_together = partial(merged, merge)
-        while len(answers) > 1:
-            answers = [dask.delayed(put_together)(answers[i : i + _WIDE]) for i in range(0, len(answers), _WIDE)]
-        (result,) = _computed(dask.delayed(put_together)(answers))
+        put_together = dask.delayed(partial(merged, merge), traverse=False)
+
+        def together(some: list[Any]) -> Any:
+            while len(some) > _WIDE:
+                some = [put_together(some[i : i + _WIDE]) for i in range(0, len(some), _WIDE)]
+            return put_together(some)
+
+        groups = self._by_worker() if isinstance(merge, AnyOrder) else []
+        if len(groups) > 1:
+            answers = [together([answers[place] for place in group]) for group in groups]
+        (result,) = _computed(together(answers))
         return told(result)
+
+    def _by_worker(self) -> list[list[int]]:
+        """Places by the worker that has them, so that answers are merged before they travel; nothing if that is not known."""
+        try:
+            from distributed import futures_of, get_client
+
+            held = get_client().who_has(futures_of(self._states))
+        except (ImportError, ValueError):  # no cluster
+            return []
+        groups: dict[Any, list[int]] = {}
+        for place, state in enumerate(self._states):
+            groups.setdefault(next(iter(held.get(state.key, ())), None), []).append(place)
+        return list(groups.values())
 
     def change(self, step: Callable[[Any], Any]) -> DaskPlaces:
         """See ``Places``."""

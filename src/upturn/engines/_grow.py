@@ -17,6 +17,7 @@ from upturn._arrays import Floats, Ints
 from upturn._parallel import progress, run_parallel
 from upturn.engines._level import Gathered, LevelQuestion, Split, Told, Wanted, look_at_draws, merge_told
 from upturn.engines._parts import Far
+from upturn.engines._places import AnyOrder
 from upturn.kernels import growing, sampling
 from upturn.kernels.criteria import Rules
 from upturn.kernels.growing import child_key
@@ -65,7 +66,7 @@ def grow_trees(
             question = LevelQuestion(
                 (int(seed), first, far.token), some, asked, len(far.rows), far.layout, rules.honest
             )
-            told = far.places.ask(question, merge_told)
+            told = far.places.ask(question, AnyOrder(merge_told))
             run_parallel(lambda pair: pair[0].hear(pair[1]), list(zip(open_trees, told, strict=True)), n_jobs=n_jobs)
         grown += [tree.assemble() for tree in trees]
     return grown

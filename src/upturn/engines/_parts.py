@@ -22,6 +22,15 @@ from upturn.trees._outcome import Grid, grid_of, make_words, merge_summaries, su
 from upturn.trees._samples import Lot
 
 
+def size_of(found: Any) -> int:
+    """Bytes of the arrays in something."""
+    if isinstance(found, np.ndarray):
+        return int(found.nbytes)
+    if isinstance(found, dict | list | tuple):
+        return sum(map(size_of, found.values() if isinstance(found, dict) else found))
+    return size_of(vars(found)) if hasattr(found, "__dict__") and not isinstance(found, type) else 0
+
+
 @dataclass
 class Part:
     """A part's rows as trees need them; ``kept`` is what can be computed again, and is left out when a part travels.
@@ -38,6 +47,9 @@ class Part:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "kept": {}}
+
+    def __sizeof__(self) -> int:  # which Dask weighs before it moves a part to another worker
+        return size_of(vars(self))
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,16 @@ _CONDITION = re.compile(
 _ERROR = re.compile(r"\w*(Error|Exception): .*")  # a line that ends a traceback, or names a cause
 
 
+@dataclass(frozen=True)
+class AnyOrder:
+    """A merge whose result is the same to the last bit in any order: answers may be merged where they are."""
+
+    merge: Merge
+
+    def __call__(self, answers: Sequence[Any]) -> Any:
+        return self.merge(answers)
+
+
 class Places(Protocol):
     """What an engine does."""
 

@@ -16,19 +16,27 @@ from uuid import uuid4
 
 from upturn.engines._dask import extended, scored
 from upturn.engines._numbers import Raw
+from upturn.engines._parts import Part, size_of
 from upturn.engines._places import Merge, answer, merged, told, unread
+
+_MOST_KEPT = 2**31  # bytes that a process of an executor keeps beside states
+_kept: dict[tuple[str, int], dict[Any, Any]] = {}  # of this process, by states and place
 
 
 class SparkPlaces:
-    """States that Spark keeps (see ``Places``)."""
+    """States that Spark keeps (see ``Places``).
+
+    What a state keeps beside it stays in the process that was asked, as long as there is room: the next task of that place may be given to the same process, or to
+    another, which makes it again.
+    """
 
     def __init__(self, states: Any, opened: list[Any]) -> None:
-        self._states, self._opened = states, opened
+        self._states, self._opened, self._token = states, opened, uuid4().hex
 
     def ask(self, question: Callable[[Any], Any], merge: Merge | None = None) -> Any:
         """See ``Places``."""
         sent = self._states.context.broadcast(pickle.dumps(question))
-        answers = self._states.map(partial(_answer, sent))
+        answers = self._states.map(partial(_answer, self._token, sent))
         put_together = partial(merged, merge) if merge is not None else None
         try:
             if put_together is None:
@@ -45,44 +53,48 @@ class SparkPlaces:
     def change(self, step: Callable[[Any], Any]) -> SparkPlaces:
         """See ``Places``."""
         sent = self._states.context.broadcast(pickle.dumps(step))
-        return SparkPlaces(_keep(self._states.map(partial(_answer, sent)), self._opened), self._opened)
+        return SparkPlaces(_keep(self._states.map(partial(_answer, self._token, sent)), self._opened), self._opened)
 
 
 def _keep(states: Any, opened: list[Any]) -> Any:
     """States that Spark keeps until ``opened`` are let go."""
     from pyspark import StorageLevel
 
-    kept = states.persist(StorageLevel.MEMORY_AND_DISK)
+    kept = states.persist(StorageLevel.MEMORY_AND_DISK_DESER)  # as bytes that are neither written again nor compressed
     opened.append(kept)
     return kept
 
 
 def _pack(batches: Iterator[Any]) -> Iterator[Any]:
-    """All rows of a partition as one cell of bytes, beside the partition's number."""
-    import pyarrow as pa
-    from pyspark import TaskContext
-
-    place = TaskContext.get().partitionId()
-    table = list(batches)
-    sink = pa.BufferOutputStream()
-    if table:
-        with pa.ipc.new_stream(sink, table[0].schema) as stream:
-            for batch in table:
-                stream.write_batch(batch)
-    frame = pa.array([sink.getvalue().to_pybytes()], pa.binary())
-    yield pa.RecordBatch.from_arrays([pa.array([place], pa.int32()), frame], ["place", "frame"])
-
-
-def _unpack(row: Any) -> tuple[int, Raw]:
+    """Rows as cells of bytes, a batch at a time: Spark's own pickling of large cells is slow."""
     import pyarrow as pa
 
-    frame = pa.table({}) if not row.frame else pa.ipc.open_stream(bytes(row.frame)).read_all()
-    return row.place, Raw(row.place, frame)
+    for batch in batches:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+        yield pa.RecordBatch.from_arrays([pa.array([sink.getvalue().to_pybytes()], pa.binary())], ["frame"])
 
 
-def _answer(sent: Any, state: tuple[int, Any]) -> tuple[int, Any]:
+def _unpack(place: int, rows: Iterator[Any]) -> Iterator[tuple[int, Raw]]:
+    """All rows of a partition as one frame."""
+    import pyarrow as pa
+
+    tables = [pa.ipc.open_stream(bytes(row.frame)).read_all() for row in rows]
+    yield place, Raw(place, pa.concat_tables(tables).combine_chunks() if tables else pa.table({}))
+
+
+def _answer(token: str, sent: Any, state: tuple[int, Any]) -> tuple[int, Any]:
     place, own = state
-    return place, answer(pickle.loads(sent.value), own, place)
+    if isinstance(own, Part):
+        own.kept = _kept.pop((token, place), {})
+    said = answer(pickle.loads(sent.value), own, place)
+    if isinstance(own, Part):
+        for old in [key for key in _kept if key[0] != token]:
+            del _kept[old]
+        if size_of(own.kept) + sum(map(size_of, _kept.values())) <= _MOST_KEPT:
+            _kept[token, place] = own.kept
+    return place, said
 
 
 def _second(pair: tuple[int, Any]) -> Any:
@@ -92,12 +104,12 @@ def _second(pair: tuple[int, Any]) -> Any:
 @contextmanager
 def places(table: Any, columns: Sequence[str]) -> Iterator[SparkPlaces]:
     """The partitions of a DataFrame, kept as they are first read; whatever ends their use, also Ctrl-C, ends the jobs."""
-    frames = table.select(*columns).mapInArrow(_pack, "place int, frame binary").rdd
+    frames = table.select(*columns).mapInArrow(_pack, "frame binary").rdd
     opened: list[Any] = []
     context, tag = table.sparkSession.sparkContext, f"upturn-{uuid4().hex}"
     context.addJobTag(tag)
     try:
-        yield SparkPlaces(_keep(frames.map(_unpack), opened), opened)
+        yield SparkPlaces(_keep(frames.mapPartitionsWithIndex(_unpack), opened), opened)
     except BaseException:
         context.cancelJobsWithTag(tag)
         raise
