@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import ctypes
 import os
 import threading
@@ -49,9 +50,11 @@ def run_parallel(
     pools = ThreadpoolController()
     openmp = pools.select(user_api="openmp")
 
+    context = contextvars.copy_context()
+
     def alone(item: Item) -> Result:
         with openmp.limit(limits=1):  # OpenMP counts its threads for each thread that calls it, BLAS for all
-            return function(item)
+            return context.copy().run(function, item)
 
     # Filters of warnings belong to the process, and scikit-learn changes them for a moment in many places: threads that do so at
     # once put back what they found of each other. What was there before them is put back here.

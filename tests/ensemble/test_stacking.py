@@ -10,6 +10,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 
 import upturn
 from upturn._nuisance import Choice
+from upturn.boosting import UpliftBagging
 from upturn.ensemble import UpliftAuto, UpliftStacking
 from upturn.ensemble._candidates import default_candidates, read_candidates
 from upturn.ensemble._weights import LEAST
@@ -271,15 +272,40 @@ def _experiment_of(X, y, t):
     return Experiment(matrix, schema, read_target(y, t))
 
 
-@pytest.mark.parametrize("kind", [UpliftStacking, UpliftAuto])
-def test_propensities_that_are_clipped_are_told_of_once(kind):
-    X, y, t = trial(1200)
-    given_by_chance, t = t, (np.random.default_rng(1).random(1200) < 1 / (1 + np.exp(-3 * X[:, 0]))).astype(int)
-    y = y + (t - given_by_chance) * X[:, 0]
+def clipped(model, X, y, t):
+    """What a fit says about propensities that are clipped."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        kind(estimators={"x": XLearner(Ridge()), "dr": DRLearner(Ridge())}, estimator=Ridge(), random_state=0).fit(
-            X, y, t
-        )
-    told = [str(one.message) for one in said if "was set to that bound" in str(one.message)]
-    assert [text.split(":")[0] for text in told] == [kind.__name__]
+        model.fit(X, y, t)
+    return [str(one.message) for one in said if "was set to that bound" in str(one.message)]
+
+
+@pytest.fixture(scope="module")
+def confounded():
+    X, y, t = trial(1200)
+    given_by_chance, t = t, (np.random.default_rng(1).random(1200) < 1 / (1 + np.exp(-3 * X[:, 0]))).astype(int)
+    return X, y + (t - given_by_chance) * X[:, 0], t
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("kind", [UpliftStacking, UpliftAuto])
+def test_propensities_that_are_clipped_are_told_of_once(kind, n_jobs, confounded):
+    inside = {
+        "x": XLearner(Ridge()),
+        "bag": UpliftBagging(DRLearner(Ridge(), propensity="logistic"), n_estimators=3, n_jobs=2),
+    }
+    model = kind(estimators=inside, estimator=Ridge(), random_state=0, n_jobs=n_jobs)
+    assert [text.split(":")[0] for text in clipped(model, *confounded)] == [kind.__name__]
+
+
+@pytest.mark.parametrize("kind", [UpliftStacking, UpliftAuto])
+def test_candidates_that_clip_where_the_stack_does_not_are_told_of(kind, confounded):
+    options = {"estimator": Ridge(), "propensity": "shares", "random_state": 0, "n_jobs": 2}
+    inside = {"x": XLearner(Ridge(), propensity="logistic"), "s": SLearner(Ridge())}
+    (text,) = clipped(kind(estimators=inside, **options), *confounded)
+    assert text.startswith(f"{kind.__name__}: models inside (XLearner) clip propensities. The first was XLearner: ")
+    assert clipped(kind(estimators={"s": SLearner(Ridge()), "t": TLearner(Ridge())}, **options), *confounded) == []
+    wide = {"x": XLearner(Ridge(), propensity="logistic", clip=0.2), "s": SLearner(Ridge())}
+    own, theirs = clipped(kind(estimators=wide, **options | {"propensity": "logistic"}), *confounded)
+    assert "below 0.01" in own
+    assert "below 0.2" in theirs

@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 
 import upturn
+from upturn._experiment import Experiment
+from upturn._table import read_table
+from upturn._target import read_target
 from upturn.kernels.forest import twin_codes
 from upturn.kernels.sampling import ESTIMATE
 from upturn.trees import UpliftForest
 from upturn.trees._bins import Bins
 from upturn.trees._growth import Soil
-from upturn.trees._inference import Pooled, correct_smoothing, pool_variance, pooled_variance
+from upturn.trees._inference import Pooled, correct_smoothing, pool_variance, pooled_variance, rows_in_leaf
 from upturn.trees._nodes import Nodes
 from upturn.trees._samples import Sampling, unseen
 
@@ -143,3 +146,22 @@ def test_intervals_cover_and_the_effect_is_flattened_less():
             slope[name].append(np.polyfit(effect, model.predict(new_X), 1)[0])
     assert 0.82 < np.mean(covered) < 0.98
     assert np.mean(slope["inference"]) > np.mean(slope["honest"]) + 0.05
+
+
+def test_leaves_grow_with_the_smallest_arm():
+    sizes = [6000, 5000, 9000]
+    arm = np.repeat([0, 1, 2], sizes)
+    weight = np.ones(len(arm))
+    weight[6000:8000] = 0.0  # 3,000 rows of the second arm are left
+    X, y = np.zeros((len(arm), 1)), np.arange(len(arm)) % 2
+
+    def leaf(weight):
+        data = Experiment(*read_table(X), read_target(y, arm, weight))
+        return UpliftForest(inference=True)._chosen(data).min_samples_arm
+
+    assert leaf(None) == rows_in_leaf(5000) == 8
+    assert leaf(weight) == rows_in_leaf(3000) == 3
+    assert leaf(2 * weight) == rows_in_leaf(6000) == 9
+    grown = [rows_in_leaf(n) for n in range(1000, 100_000, 50)]
+    assert grown == sorted(grown)
+    assert max(np.diff(grown)) == 1

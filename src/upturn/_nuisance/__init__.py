@@ -26,7 +26,7 @@ from upturn._nuisance._propensity import (
     PropensitySpec,
     clip_chances,
     clip_propensity,
-    clips_silently,
+    clips_told_once,
     crossfit_propensity,
     fit_propensity,
 )
@@ -45,7 +45,7 @@ __all__ = [
     "choose_propensity",
     "clip_chances",
     "clip_propensity",
-    "clips_silently",
+    "clips_told_once",
     "crossfit",
     "crossfit_propensity",
     "crossfit_responses",

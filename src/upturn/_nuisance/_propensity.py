@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import reprlib
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import is_classifier
 
 from upturn._arrays import Floats, Indices, Ints
+from upturn._columns import warn_user
 from upturn._encode import LinearEncoder
 from upturn._experiment import Experiment
 from upturn._nuisance._boosted import Boosted, boosted_from_state, fit_boosted
@@ -31,8 +31,20 @@ PropensitySpec = (
 )
 Kind = Literal["shares", "logistic", "boosting", "classifier", "known", "columns"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_SILENT = ContextVar("silent", default=False)  # whether clipped propensities are told of by somebody else
 CLIP = number(least=0, below=0.5).named("a number from 0 (no clipping) to below 0.5, such as 0.01")
+
+
+class _Clipped(NamedTuple):
+    """Who clipped propensities, at which bound, and what there is to say about it."""
+
+    model: str
+    clip: float
+    text: str
+
+
+_TOLD: ContextVar[list[_Clipped] | None] = ContextVar(
+    "told", default=None
+)  # kept for somebody who tells of all together
 
 
 @dataclass(frozen=True)
@@ -259,7 +271,7 @@ def crossfit_propensity(
 
 
 def clip_propensity(propensity: Floats, clip: float, model: str) -> Floats:
-    """Keep probabilities within ``clip`` … 1 - ``clip``, and say how many rows that changed, unless somebody else does."""
+    """Keep probabilities within ``clip`` … 1 - ``clip``, and say how many rows that changed."""
     clipped, outside = clip_chances(propensity, clip)
     if clip == 0:
         certain = np.flatnonzero(((propensity <= 0) | (propensity >= 1)).any(axis=1))
@@ -268,25 +280,39 @@ def clip_propensity(propensity: Floats, clip: float, model: str) -> Floats:
                 f"the propensity of {len(certain):,} of {len(propensity):,} row(s) is 0 or 1, the first at row {certain[0]}: they could "
                 "only ever be in one arm, so nothing can be learned from them about an effect; remove them, or pass clip=0.01"
             )
-    if outside and not _SILENT.get():
-        warnings.warn(
+    if outside:
+        text = (
             f"{model}: the propensity of {outside:,} of {len(propensity):,} row(s) was below {clip:g} or above {1 - clip:g} (smallest "
             f"{propensity.min():.3g}, largest {propensity.max():.3g}) and was set to that bound; such rows have hardly anybody to be "
-            "compared with, see upturn.policy.overlap",
-            UserWarning,
-            stacklevel=4,
+            "compared with, see upturn.policy.overlap"
         )
+        told = _TOLD.get()
+        if told is None:
+            warn_user(text, UserWarning)
+        else:
+            told.append(_Clipped(model, clip, text))
     return clipped
 
 
 @contextmanager
-def clips_silently() -> Iterator[None]:
-    """Models fitted here do not tell of propensities that they clip: who fits many of them tells of its own."""
-    before = _SILENT.set(True)
+def clips_told_once(model: str) -> Iterator[None]:
+    """A model that fits many others inside tells once of the propensities that it and they clip: its own, and theirs if their bounds differ."""
+    outer, told = _TOLD.get(), list[_Clipped]()
+    before = _TOLD.set(told)
     try:
         yield
     finally:
-        _SILENT.reset(before)
+        _TOLD.reset(before)
+    if outer is not None:
+        outer.extend(told)
+        return
+    own = next((one for one in told if one.model == model), None)
+    others = [one for one in told if one.model != model and (own is None or one.clip != own.clip)]
+    if own is not None:
+        warn_user(own.text, UserWarning)
+    if others:
+        names = ", ".join(dict.fromkeys(one.model for one in others))
+        warn_user(f"{model}: models inside ({names}) clip propensities. The first was {others[0].text}", UserWarning)
 
 
 def clip_chances(propensity: Floats, clip: float) -> tuple[Floats, int]:

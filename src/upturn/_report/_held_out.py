@@ -113,18 +113,16 @@ def _searches(model: Any) -> bool:
     return hasattr(inner, "cv")
 
 
-def _settled(model: Any, data: Experiment, *, sound: bool) -> Any:
-    """A model that would look in every fold whether arms were given at random looks once: outcomes play no part in that.
+def _settle(models: Mapping[str, Any], data: Experiment, *, sound: bool) -> dict[str, Any]:
+    """Models that would look in every fold whether arms were given at random: one look is enough, as outcomes play no part in it.
 
     Where :func:`upturn.check` has looked already and found nothing, that will do.
     """
-    shared = take_shares(model)
-    if shared is model or sound:
+    shared = {name: take_shares(model) for name, model in models.items()}
+    if sound or all(shared[name] is model for name, model in models.items()):
         return shared
-    choice = choose_propensity(
-        "auto", Encoded(*read_table(data.X, quiet=True), data.target), getattr(model, "n_jobs", None)
-    )
-    return shared if choice.kind == "shares" else model
+    choice = choose_propensity("auto", Encoded(*read_table(data.X, quiet=True), data.target))
+    return shared if choice.kind == "shares" else dict(models)
 
 
 def gives_effects(model: Any) -> bool:
@@ -155,7 +153,8 @@ def score_held_out(
     ``sound`` says that nothing speaks against arms given at random.
     """
     folds = split(data, cv, seed)
-    made = {name: _settled(prepare(model, data.target, seed), data, sound=sound) for name, model in models.items()}
+    made = {name: prepare(model, data.target, seed) for name, model in models.items()}
+    made = _settle(made, data, sound=sound)
     scores = {name: np.empty((len(data.target), data.target.n_arms)) for name in made}
     importances: dict[str, list[Any]] = {name: [] for name in made}
     constant = {name: np.zeros(data.target.n_arms, dtype=np.int64) for name in made}

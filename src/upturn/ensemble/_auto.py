@@ -93,7 +93,8 @@ class UpliftAuto(Stack):
     estimator : classifier or regressor, optional
         The model of outcomes inside the loss; by default the mixture of gradient boosting and a line that is nearer to unseen outcomes.
     propensity : "auto", "shares", "logistic", "boosting", classifier, number(s) or column name(s)
-        Probability of the arms, as in :class:`upturn.meta.RLearner`: inside the loss and in upturn's candidates.
+        Probability of the arms, as in :class:`upturn.meta.RLearner`: inside the loss and in upturn's candidates. Candidates that are given
+        have their own, but where it is shares, or "auto" finds that shares will do, those at "auto" take them without another look.
     clip : float
         Propensities are kept at least this far from 0 and 1, with a warning that says for how many rows.
     cv : int

@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from upturn._arrays import Floats
+from upturn._experiment import Experiment
+from upturn._nuisance import clips_told_once
 from upturn._results import Table
 from upturn._table import Schema
 from upturn._target import Label
@@ -25,6 +27,10 @@ class Stack(WithPropensity):
     estimators_: dict[str, UpliftEstimator]
     average_effects_: Floats
     ridge_: Floats
+
+    def _fit(self, data: Experiment) -> None:
+        with clips_told_once(type(self).__name__):
+            super()._fit(data)
 
     def _keep(self, names: list[str], found: Sequence[Combined]) -> None:
         """Take over what was found for every arm."""

@@ -17,7 +17,6 @@ from upturn._nuisance import (
     Choice,
     PropensitySpec,
     clip_propensity,
-    clips_silently,
     crossfit_propensity,
     make_folds,
     rows_that_count,
@@ -234,8 +233,7 @@ class UpliftStacking(Stack):
             fold, j = job
             train, test = folds[fold]
             model = seeded(clone(models[j]), np.uint64(seed_of(seed, _MEMBERS, j)), 1 + fold)
-            with clips_silently():
-                model._fit(data.take(train))
+            model._fit(data.take(train))
             effects[j, test] = model._predict(data.X[test])
 
         jobs = [(fold, j) for fold in range(len(folds)) for j in range(len(models))]
@@ -254,8 +252,7 @@ class UpliftStacking(Stack):
 
         def one(place: int) -> UpliftEstimator:
             model = seeded(clone(models[place]), np.uint64(seed_of(seed, _MEMBERS, which[place])), 0)
-            with clips_silently():
-                model._fit(data)
+            model._fit(data)
             return model
 
         return run_parallel(one, range(len(models)), n_jobs=self.n_jobs, verbose=self.verbose, description="models")

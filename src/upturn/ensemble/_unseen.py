@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from upturn._arrays import Floats, Indices, Ints
 from upturn._experiment import Experiment
-from upturn._nuisance import clips_silently, seed_of
+from upturn._nuisance import seed_of
 from upturn._parallel import run_parallel
 from upturn.base import UpliftEstimator
 from upturn.boosting._base import seeded
@@ -112,8 +112,7 @@ class Unseen:
         inside = self.place < min(learnt, self.most[j])
         if out:
             inside &= ~np.isin(self.fold, out)
-        with clips_silently():
-            model._fit(self.data if inside.all() else self.data.take(np.flatnonzero(inside)))
+        model._fit(self.data if inside.all() else self.data.take(np.flatnonzero(inside)))
         return model
 
     def take(self, step: int, j: int, out: tuple[int, ...], folds: Sequence[int]) -> Floats:

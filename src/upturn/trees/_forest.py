@@ -90,7 +90,7 @@ class UpliftForest(TreeModel):
         ``inference=True`` it is "trees" if the joint test of balance between the arms has p < 0.05.
     inference : bool
         Choose by itself what ``predict_interval`` needs, whatever the other parameters say: honest trees, ten to a
-        half-sample, leaves of at least two rows of each arm, and more where the smallest arm has above 2,000 of them, at least 500
+        half-sample, leaves of at least two rows of each arm, and more where the smallest arm has above 2,500 of them, at least 500
         trees, a centred outcome (unless the criterion does not allow it, or ``center=False``), and values corrected for what leaves smooth: twice a leaf's effect, less the mean of the
         effects that other trees of its half-sample predict for its rows; once more if effects differ between people. Then all of it is
         rehearsed on an experiment that is made, with effects like those just found, to see how much wider intervals must be to hold
@@ -233,8 +233,8 @@ class UpliftForest(TreeModel):
         chosen = copy.copy(self)
         chosen.honest, chosen.rho, chosen.bootstrap, chosen.max_samples = True, 0.5, False, 1.0
         chosen.ci_group_size, chosen.n_estimators = _GROUP, max(-(-self.n_estimators // _GROUP) * _GROUP, _MANY)
-        counted = np.bincount(data.arm[data.weights > 0.0], minlength=data.n_arms + 1)
-        chosen.min_samples_split, chosen.min_samples_leaf, chosen.min_samples_arm = 2, 1, rows_in_leaf(counted.min())
+        smallest = np.bincount(data.arm, data.weights, minlength=data.n_arms + 1).min()  # weights count as rows
+        chosen.min_samples_split, chosen.min_samples_leaf, chosen.min_samples_arm = 2, 1, rows_in_leaf(smallest)
         chosen.center = self.center is not False and self._may_centre()
         return chosen
 
@@ -276,7 +276,9 @@ class UpliftForest(TreeModel):
         staged = stage(data, response, pooled.varies, scale, seed)
         if staged is None:
             return np.ones(data.n_arms)
-        forest = copy.copy(self)
+        forest = copy.copy(
+            self
+        )  # with leaves of as many rows as this one, though it sees fewer: rather too wide than too narrow
         forest.n_estimators = max(self.n_estimators // (2 * _GROUP), 2) * _GROUP
         forest.propensity = self.propensity if self.propensity_kind_ in ("known", "columns") else self.propensity_kind_
         part = data.take(staged.rows)

@@ -16,7 +16,7 @@ point, V badly: it is the small difference of two large numbers. But V / N hardl
 each seen by groups that did not see it, and the variance at a point is the pooled ratio times its N.
 
 Leaves of a fixed number of rows would average no more people in a large table than in a small one, and intervals would hardly become
-narrower with n; so leaves grow with the root of what the smallest arm has beyond 2,000 rows.
+narrower with n; so leaves grow with the rows of the smallest arm beyond 2,500, and soon with their root.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _MOST_ROWS = 2000  # over which the ratio of variances is pooled
 VARIES = 1.3  # variance of predicted effects over rows, as a multiple of that by chance, from which smoothing is corrected again
 
 
-def rows_in_leaf(smallest: int) -> int:
-    """Fewest rows of each arm in a leaf, for a smallest arm of so many: 2, and from 2,000 on the root of an eightieth of what is beyond.
+def rows_in_leaf(smallest: float) -> int:
+    """Fewest rows of each arm in a leaf, for a smallest arm of so many: 2 up to 2,500, one more every 400 rows from there, and later fewer.
 
-    >>> [rows_in_leaf(n) for n in (100, 2_000, 5_000, 25_000, 500_000)]
-    [2, 2, 8, 18, 80]
+    >>> [rows_in_leaf(n) for n in (100, 2_500, 3_500, 5_000, 25_000, 500_000)]
+    [2, 2, 4, 8, 18, 80]
     """
-    return 2 + int(np.sqrt(max(int(smallest) - 2_000, 0) / 80))
+    return 2 + int(min(max(smallest - 2_500, 0) / 400, np.sqrt(max(smallest - 2_000, 0) / 80)))
 
 
 def correct_smoothing(
