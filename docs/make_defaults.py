@@ -126,6 +126,12 @@ def widths():
     return "\n".join(experiment.table(found))
 
 
+def leaves():
+    """Coverage and widths for leaves of several sizes."""
+    experiment, found = _experiment("leaf_sizes")
+    return "\n".join(experiment.table(found))
+
+
 def thin():
     """The forest and the learners where an effect is spread thin: correlation with the true effect."""
     rows = run.read(RESULTS / "forest_thin.json")
@@ -145,7 +151,14 @@ def thin():
     return "\n".join(lines)
 
 
-TABLES = {"compared": compared, "intervals": intervals, "widths": widths, "thin": thin, "propensities": propensities}
+TABLES = {
+    "compared": compared,
+    "intervals": intervals,
+    "widths": widths,
+    "leaves": leaves,
+    "thin": thin,
+    "propensities": propensities,
+}
 
 
 def page(text):
