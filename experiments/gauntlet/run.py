@@ -110,8 +110,9 @@ def run(first, seeds, minutes, only, tables):
 
 
 def read():
-    """Every fit: of the run, or of the results if there is none."""
-    return [json.loads(line) for line in RUN.read_text().splitlines()] if RUN.exists() else read_results()
+    """Every fit: of the committed results, and of the run, which goes before."""
+    own = [json.loads(line) for line in RUN.read_text().splitlines()] if RUN.exists() else []
+    return list({(one["table"], one["model"], one["seed"]): one for one in (*read_results(), *own)}.values())
 
 
 def read_results():
