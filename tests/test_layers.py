@@ -18,7 +18,7 @@ LEVELS: list[set[str]] = [
     {"_target"},
     {"_table", "_propensity"},
     {"_experiment"},
-    {"_balance", "_encode", "_levels", "_results"},
+    {"_balance", "_boosted_trees", "_encode", "_levels", "_results"},
     {"_units"},
     {"metrics", "_splitters"},
     {"persist"},

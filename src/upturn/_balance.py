@@ -101,35 +101,30 @@ def rank_pvalue(values: Floats, treated: Bools) -> float:
     order = np.argsort(values)
     ascending = values[order]
     first = np.flatnonzero(ascending[1:] != ascending[:-1]) + 1  # where a run of equal values begins, but for the first
-    if not len(first):
-        return 1.0
     edges = np.concatenate(([0], first, [n]))
-    counts = edges[1:] - edges[:-1]
-    common = int(counts.argmax())
-    if len(counts) == 2 or n - counts[common] < _FEW:
-        return flag_pvalue(values == ascending[edges[common]], treated)
-    centred = np.empty(n)
-    centred[order] = np.repeat(
-        (edges[:-1] + edges[1:] - n) / 2, counts
-    )  # mean rank (first + last + 1) / 2, less (n + 1) / 2
-    variance = n1 * (n - n1) / (float(n) * (n - 1)) * float(centred @ centred)
-    return two_sided(float(centred[treated].sum()) / np.sqrt(variance))
+    test = RankTest(n, n1)
+    test.add(np.diff(edges), np.add.reduceat(treated[order].astype(np.int64), edges[:-1]))
+    return test.pvalue()
 
 
 class RankTest:
-    """The same test from counts of distinct values that come in order, some at a time, of all rows and of the treated ones."""
+    """The same test from counts of distinct values that come in order, some at a time, of all rows and of the treated ones.
+
+    It adds up whole numbers, so that it does not matter how many come at a time.
+    """
 
     def __init__(self, n: int, n1: int) -> None:
         self._n, self._n1, self._before, self._distinct = n, n1, 0, 0
-        self._square = self._treated = 0.0
+        self._ties = self._treated = 0
         self._common = self._common_treated = 0
 
     def add(self, counts: Ints, treated: Ints) -> None:
         """The next values."""
         ends = self._before + np.cumsum(counts)
-        centred = (np.concatenate(([self._before], ends[:-1])) + ends - self._n) / 2
-        self._square += float(counts @ centred**2)
-        self._treated += float(treated @ centred)
+        twice = np.concatenate(([self._before], ends[:-1])) + ends - self._n
+        self._treated += int(treated @ twice)  # mean rank (first + last + 1) / 2, less (n + 1) / 2, twice
+        sizes, times = np.unique(counts[counts > 1], return_counts=True)
+        self._ties += sum(k * (t**3 - t) for t, k in zip(sizes.tolist(), times.tolist(), strict=True))
         self._before, self._distinct = int(ends[-1]), self._distinct + len(counts)
         most = int(counts.argmax())
         if counts[most] > self._common:
@@ -142,8 +137,9 @@ class RankTest:
             return 1.0
         if self._distinct == 2 or n - self._common < _FEW:
             return count_pvalue(n, self._common, n1, self._common_treated)
-        variance = n1 * (n - n1) / (float(n) * (n - 1)) * self._square
-        return two_sided(self._treated / np.sqrt(variance))
+        square = (n**3 - n - self._ties) / 12  # of ranks less their mean
+        variance = n1 * (n - n1) / (float(n) * (n - 1)) * square
+        return two_sided(self._treated / 2 / np.sqrt(variance))
 
 
 def two_sided(z: float) -> float:

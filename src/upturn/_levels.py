@@ -1,4 +1,4 @@
-"""How the levels of categorical columns are numbered for boosted trees, scikit-learn's and those of `check`.
+"""How the levels of categorical columns are numbered for boosted trees.
 
 The numbers of a column are an array ``code[level]``, -1 for a level that had no row in the fit; None is a column of numbers.
 """
@@ -12,7 +12,7 @@ from upturn._table import Schema
 
 LevelCodes = list[Ints | None]  # one per column
 
-MOST_LEVELS = 255  # scikit-learn's limit; of more levels, the rare ones share a code
+MOST_LEVELS = 255  # with one code for what is missing they fill a byte; of more levels, the rare ones share a code
 
 
 def number_levels(X: Floats, schema: Schema) -> LevelCodes:
@@ -34,7 +34,7 @@ def _number(column: Floats, n_levels: int) -> Ints:
 
 
 def code_levels(X: Floats, codes: LevelCodes) -> Floats:
-    """The matrix scikit-learn sees: levels by their numbers, NaN where one is missing or had no row in the fit."""
+    """The matrix that trees are grown on: levels by their numbers, NaN where one is missing or had no row in the fit."""
     if all(code is None for code in codes):
         return X
     coded = X.copy()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive.svm import energy_sum, pair_sum
-from upturn.kernels.pairwise import energy_field, pair_hinge, pair_windows
+from upturn.kernels.pairwise import energy_field, pair_hinge, pair_windows, stretch_sums
 
 # Quarters, so that differences of exactly 1 (a pair on its margin) and ties are frequent and exact.
 quarters = st.integers(-12, 12).map(lambda k: k / 4)
@@ -49,6 +49,24 @@ def test_windows_hold_the_pairs_near_their_margin(high, low, width):
     for i in range(len(high)):
         near = np.flatnonzero(np.abs(1.0 - (high[i] - low)) < width)
         assert list(range(first[i], last[i])) == near.tolist()
+
+
+@pytest.mark.parametrize("most", [0, 1000])
+@given(
+    st.lists(st.tuples(quarters, st.integers(1, 4)), min_size=1, max_size=20),
+    st.lists(quarters, max_size=15),
+    st.integers(1, 8),
+)
+def test_stretches_are_the_sums_of_their_rows(most, side, others, h):
+    """Both ways, rows one by one and differences of running sums, against a visit to every row of every stretch."""
+    scores, weight = np.array(sorted(side), dtype=float).T
+    origin = np.sort(np.array(others, dtype=float))
+    first = np.searchsorted(scores, origin, side="right")
+    last = np.maximum(first, np.searchsorted(scores, origin + h / 4, side="left"))
+    inside = np.empty(len(origin))
+    stretch_sums(np.ascontiguousarray(scores), np.ascontiguousarray(weight), first, last, origin, most, inside)
+    naive = [sum(weight[j] * (scores[j] - o) for j in range(a, b)) for a, b, o in zip(first, last, origin, strict=True)]
+    assert inside.tolist() == naive  # quarters are summed exactly
 
 
 def field(scores, signed, beta):

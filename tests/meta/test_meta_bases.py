@@ -1,15 +1,13 @@
 """The default base against scikit-learn itself, foreign bases, and what is saved of them."""
 
-import ast
 import re
 import sys
 import warnings
-from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
@@ -25,10 +23,12 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
+from sklearn.utils.fixes import parse_version
 
 import upturn as up
-from upturn._nuisance import _boosted, _inside_sklearn
-from upturn._nuisance._boosted import WholeModel, fit_boosted, layout_is_known
+from upturn import _boosted_trees
+from upturn._boosted_trees import Bins
+from upturn._nuisance._boosted import SIZES, fit_boosted
 from upturn._nuisance._flat_trees import FlatTrees
 from upturn._parallel import run_parallel
 from upturn._table import Schema, read_table
@@ -51,10 +51,21 @@ def raw_table(n, seed=0, levels=4):
     return frame
 
 
+def as_in_sklearn(size):
+    return {
+        "learning_rate": size.rate, "max_iter": size.trees, "max_leaf_nodes": size.leaves,
+        "min_samples_leaf": size.rows_in_leaf, "l2_regularization": size.ridge,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("digits", [0, 9], ids=["few values", "many values"])
 @pytest.mark.parametrize("classify", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
-def test_flat_trees_predict_what_scikit_learn_predicts(classify, weighted):
-    X, schema = read_table(raw_table(2000))
+def test_boosted_trees_predict_what_scikit_learn_predicts(classify, weighted, digits):
+    """scikit-learn's histogram boosting is the twin: the same trees, from the same rules."""
+    if digits == 9 and parse_version(sklearn.__version__) < parse_version("1.8"):
+        pytest.skip("older versions take other quantiles of columns with many values")
+    X, schema = read_table(raw_table(2000).round(digits))
     rng = np.random.default_rng(1)
     code, age = np.nan_to_num(X[:, 0], nan=7.0), np.nan_to_num(X[:, 1], nan=30.0)
     y = (code % 2) + 0.05 * age + rng.normal(size=2000)
@@ -63,13 +74,43 @@ def test_flat_trees_predict_what_scikit_learn_predicts(classify, weighted):
     ours = fit_boosted(X, y, weight, schema, classify=classify, seed=0)
     kind = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
     theirs = kind(
-        categorical_features=schema.categorical, early_stopping=False, random_state=0, **_boosted._OUTCOMES
+        categorical_features=schema.categorical,
+        early_stopping=False,
+        random_state=0,
+        **as_in_sklearn(SIZES["outcome"]),
     ).fit(X, y, sample_weight=weight)
     new, _ = read_table(raw_table(500, seed=2))
     expected = theirs.predict_proba(new)[:, 1] if classify else theirs.predict(new)
     assert np.ptp(expected) > 0.1
     assert (ours.start >= 0).any()  # some splits are categorical
     np.testing.assert_allclose(ours.predict(new), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-160, 1e39, 1e150])
+def test_outcomes_of_any_size_are_learnt(size):
+    """Gradients have 24 bits and a small exponent, so such outcomes are counted in units."""
+    X, schema = read_table(np.arange(2000.0)[:, None])
+    plain = fit_boosted(X, np.sign(X[:, 0] - 900) + 3, None, schema, classify=False, seed=0)
+    large = fit_boosted(X, size * (np.sign(X[:, 0] - 900) + 3), None, schema, classify=False, seed=0)
+    np.testing.assert_allclose(large.predict(X) / size, plain.predict(X), rtol=1e-6)
+    assert np.isfinite(large.gain).all()
+
+
+def test_weights_that_leave_one_class_alone_give_a_chance_near_it():
+    X, schema = read_table(np.arange(200.0)[:, None])
+    weight = np.where(np.arange(200) % 2 == 0, 1e-300, 1e300)
+    model = fit_boosted(X, np.arange(200) % 2, weight, schema, classify=True, seed=0)
+    assert ((model.predict(X) > 0.99) & (model.predict(X) <= 1)).all()
+
+
+def test_rows_of_a_long_table_are_sampled_for_its_edges(monkeypatch):
+    monkeypatch.setattr(_boosted_trees, "_SAMPLE", 400)
+    X = np.random.default_rng(0).normal(size=(5000, 1))
+    one, same, other = (Bins.of(X, np.array([False]), seed=seed).edges[0] for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(one, other)
+    shares = np.searchsorted(np.sort(X[:, 0]), one) / 5000
+    np.testing.assert_allclose(shares, np.arange(1, len(one) + 1) / (len(one) + 1), atol=0.08)
 
 
 def test_levels_without_rows_in_a_part_count_as_missing_and_many_levels_are_pooled():
@@ -83,90 +124,6 @@ def test_levels_without_rows_in_a_part_count_as_missing_and_many_levels_are_pool
     unseen, missing = few[:20].copy(), few[:20].copy()
     unseen[:, 0], missing[:, 0] = 250.0, np.nan
     np.testing.assert_array_equal(part.predict(unseen), part.predict(missing))
-
-
-@pytest.fixture
-def _unknown_layout(monkeypatch):
-    """A scikit-learn whose trees are kept where we do not look for them."""
-    for kind in (HistGradientBoostingClassifier, HistGradientBoostingRegressor):
-        monkeypatch.setattr(kind, "_predictors", property(_hidden, _hide), raising=False)
-    layout_is_known.cache_clear()
-    yield
-    layout_is_known.cache_clear()
-
-
-def _hide(model, trees):
-    model._trees_elsewhere = trees
-
-
-def _hidden(model):
-    asker = sys._getframe(1).f_globals["__name__"]
-    if asker.startswith("upturn."):
-        raise AttributeError("no _predictors here")
-    return model._trees_elsewhere
-
-
-@pytest.mark.parametrize("binary", [True, False])
-@pytest.mark.parametrize("learner", [SLearner, TLearner, XLearner, DRLearner, RLearner])
-def test_a_model_kept_whole_predicts_the_same_bits(learner, binary, request):
-    X, y, t = campaign(600, arms=2, binary=binary)
-    X["rare"] = np.where(np.arange(600) % 150 == 0, "rare", "often")  # unseen by some arms
-    new = raw_table(300, seed=9).assign(rare="rare")
-    learner = partial(learner, random_state=0, **({"clip": 1e-6} if learner in (XLearner, DRLearner, RLearner) else {}))
-    flat = learner().fit(X, y, t)
-    request.getfixturevalue("_unknown_layout")
-    whole = learner().fit(X, y, t)
-    assert all(isinstance(member.model, FlatTrees) for member in flat._members)
-    assert all(isinstance(member.model, WholeModel) for member in whole._members)
-    for table in (X, new):
-        np.testing.assert_array_equal(whole.predict(table), flat.predict(table))
-
-
-@pytest.mark.usefixtures("_unknown_layout")
-def test_a_model_kept_whole_is_saved_and_loaded(tmp_path):
-    X, y, t = campaign()
-    model = TLearner(random_state=0).fit(X, y, t)
-    assert isinstance(model._members[0].model, WholeModel)
-    model.save(tmp_path / "model")
-    with pytest.raises(up.persist.ModelFileError, match="not known to be harmless") as refused:
-        up.load(tmp_path / "model")
-    trusted = ast.literal_eval(str(refused.value).split("trusted=")[1].removesuffix(")"))
-    again = up.load(tmp_path / "model", trusted=trusted)
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    state, schema = model._members[0].model.get_state(), read_table(X)[1]
-    codes = state["codes"]
-    bad = {
-        "expected a gradient boosting model, not Ridge": {**state, "whole": Ridge()},
-        "does not fit the columns": {**state, "codes": codes[:-1]},
-        "of another kind": {**state, "codes": [None, *codes[1:]]},
-        "all levels": {**state, "codes": [codes[0][:-1], *codes[1:]]},
-        "out of range": {**state, "codes": [codes[0] + 255, *codes[1:]]},
-    }
-    for message, wrong in bad.items():
-        with pytest.raises(ValueError, match=message):
-            WholeModel.from_state(wrong, schema)
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda trees: replace(trees, missing=~trees.missing),
-        lambda trees: replace(trees, sides=np.where(trees.sides < 2, 1 - trees.sides, 2).astype(np.uint8)),
-        lambda trees: replace(trees, sides=np.minimum(trees.sides, 1)),
-        lambda trees: replace(trees, baseline=trees.baseline + 1e-6),
-        lambda trees: replace(trees, feature=np.where(trees.feature >= 0, 1 - trees.feature, -1).astype(np.int32)),
-    ],
-    ids=["missing values", "levels", "unseen levels", "baseline", "columns"],
-)
-def test_a_layout_that_reads_but_means_something_else_is_noticed(monkeypatch, spoil):
-    assert layout_is_known()
-    flatten = _inside_sklearn.flatten
-    monkeypatch.setattr(_inside_sklearn, "flatten", lambda *given: spoil(flatten(*given)))
-    layout_is_known.cache_clear()
-    try:
-        assert not layout_is_known()
-    finally:
-        layout_is_known.cache_clear()
 
 
 BASES = {

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upturn._arrays import Bools, Floats
-from upturn.kernels.telling import MISSING, add_tree
+from upturn._boosted_trees import Bins, Size, grow
 
-_TREES = 20
+_SIZE = Size(trees=20, leaves=8, rate=0.2)
 
 
 def held_out_scores(X: Floats, categorical: Bools, treated: Bools, fit: Bools) -> Floats:
@@ -18,34 +17,7 @@ def held_out_scores(X: Floats, categorical: Bools, treated: Bools, fit: Bools) -
     """
     order = np.argsort(~categorical, kind="stable")
     X, categorical = X[:, order], categorical[order]
-    codes, n_bins = _bin(X, categorical, fit)
-    gaps = (codes[:, fit] == MISSING).any(axis=1)
-    share = float(treated[fit].mean())
-    score = np.full(len(X), np.log(share / (1 - share)))
-    rows = np.flatnonzero(fit), np.flatnonzero(~fit)
-    for _ in range(_TREES):  # one call each, so that Ctrl-C is heard between them
-        add_tree(codes, n_bins, gaps, categorical, treated, *rows, score)
-    return score[~fit]
-
-
-def _bin(X: Floats, categorical: Bools, fit: Bools) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Every column's bins, one row each, and how many there are in the rows of ``fit``."""
-    codes, n_bins = np.full(X.shape[::-1], MISSING, np.uint8), np.empty(X.shape[1], np.int64)
-    for j, levels in enumerate(categorical):
-        known = ~np.isnan(X[:, j])
-        values, learnt = X[known, j], X[known & fit, j]
-        if levels:
-            codes[j, known], n_bins[j] = values, int(learnt.max()) + 1
-        else:
-            edges = _edges(learnt)
-            codes[j, known], n_bins[j] = np.searchsorted(edges, values), len(edges) + 1
-    return codes, n_bins
-
-
-def _edges(values: Floats) -> Floats:
-    """Where bins end: half-way between values, or at quantiles where there are more than bins."""
-    distinct = np.unique(values)
-    if len(distinct) <= MISSING:
-        return np.asarray(distinct[:-1] / 2 + distinct[1:] / 2)
-    percentiles = np.linspace(0, 100, MISSING + 1)[1:-1]
-    return np.unique(np.percentile(values, percentiles, method="averaged_inverted_cdf"))
+    learnt = X[fit]
+    bins = Bins.of(learnt, categorical)
+    model = grow(bins.code(learnt), bins, treated[fit].astype(np.float64), None, _SIZE, logit=True)
+    return model.predict_coded(bins.code(X[~fit]))

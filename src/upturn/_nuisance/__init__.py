@@ -1,10 +1,8 @@
 """Models inside models: outcome models, propensities and cross-fitting, shared by meta-learners and policies.
 
 ===================  ==============================================================================================
-``_boosted``         the default base: scikit-learn's HistGradientBoosting
-``_inside_sklearn``  its trees, read from where scikit-learn keeps them; used only where that is as we know it
+``_boosted``         the default base: gradient boosting of trees
 ``_flat_trees``      trees as a flat table of nodes, which is what is kept of them
-``_levels``          how levels are numbered for them
 ``_logistic``        logistic regression on an encoded table, kept as coefficients
 ``_member``          one fitted model of a number, whatever estimator it comes from
 ``_propensity``      the probability of every arm: known, read from a column, or estimated; clipping

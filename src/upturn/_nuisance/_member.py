@@ -18,7 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from upturn._arrays import Floats
 from upturn._encode import LinearEncoder
-from upturn._nuisance._boosted import Boosted, boosted_from_state, fit_boosted
+from upturn._nuisance._boosted import fit_boosted
 from upturn._nuisance._flat_trees import FlatTrees
 from upturn._table import Schema
 from upturn.base import UpliftEstimator, finite_importances
@@ -33,7 +33,7 @@ class Member:
 
     Attributes
     ----------
-    model : Boosted, foreign estimator or None
+    model : FlatTrees, foreign estimator or None
         None predicts ``low`` for everybody.
     encoder : LinearEncoder or None
         What stands before an estimator that cannot take the table as it is.
@@ -53,7 +53,7 @@ class Member:
         """The expected number of every row of an encoded table."""
         if self.model is None:
             return np.full(len(X), self.low)
-        if isinstance(self.model, Boosted):
+        if isinstance(self.model, FlatTrees):
             raw = self.model.predict(X)
         else:
             features = X if self.encoder is None else self.encoder.transform(X)
@@ -84,7 +84,7 @@ class Member:
 
     def get_state(self) -> dict[str, Any]:
         """The member as JSON values, arrays and, for a foreign estimator, the estimator."""
-        boosted = isinstance(self.model, Boosted)
+        boosted = isinstance(self.model, FlatTrees)
         return {
             "boosted": self.model.get_state() if boosted else None,
             "foreign": None if boosted else self.model,
@@ -102,7 +102,7 @@ class Member:
         if len(numbers) != 4 or not all(isinstance(v, int | float) and np.isfinite(v) for v in numbers):
             raise ValueError("a model's scale is not well formed")
         if boosted is not None:
-            model = boosted_from_state(boosted, schema)
+            model = FlatTrees.from_state(boosted, schema)
         elif model is not None:
             check_estimator(model)
             if link is not None:
@@ -195,10 +195,7 @@ def fit_response(estimator: Any, X: Floats, y: Floats, weight: Weights, schema: 
     if not classify:
         return _fit_number(estimator, X, y, weight, schema, seed, effect=False)
     if not ((y == low) | (y == high)).all():
-        raise ValueError(
-            f"{type(estimator).__name__} is a classifier, and y has {len(np.unique(y)):,} distinct values (from {low:g} to "
-            f"{high:g}): pass a regressor, or choose a threshold yourself, as in y = (spend > 0)"
-        )
+        raise ValueError(many_values(estimator, f"{len(np.unique(y)):,}", low, high))
     z = (y == high).astype(np.int64)
     if estimator is None:
         return Member(fit_boosted(X, z, weight, schema, classify=True, seed=seed), low=low, high=high)
@@ -210,6 +207,14 @@ def fit_response(estimator: Any, X: Floats, y: Floats, weight: Weights, schema: 
         curve = LogisticRegression().fit(scores, z, sample_weight=weight)
         link = (float(curve.coef_[0, 0]), float(curve.intercept_[0]))
     return Member(model, encoder, low, high, link)
+
+
+def many_values(estimator: Any, count: str, low: float, high: float) -> str:
+    """What is said of a classifier and an outcome of more than two values."""
+    return (
+        f"{type(estimator).__name__} is a classifier, and y has {count} distinct values (from {low:g} to "
+        f"{high:g}): pass a regressor, or choose a threshold yourself, as in y = (spend > 0)"
+    )
 
 
 def fit_effect(estimator: Any, X: Floats, effect: Floats, weight: Weights, schema: Schema, *, seed: int) -> Member:

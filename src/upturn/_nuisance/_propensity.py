@@ -17,8 +17,9 @@ from upturn._arrays import Floats, Indices, Ints
 from upturn._columns import warn_user
 from upturn._encode import LinearEncoder
 from upturn._experiment import Experiment
-from upturn._nuisance._boosted import Boosted, boosted_from_state, fit_boosted
+from upturn._nuisance._boosted import fit_boosted
 from upturn._nuisance._crossfit import crossfit
+from upturn._nuisance._flat_trees import FlatTrees
 from upturn._nuisance._logistic import Logistic
 from upturn._nuisance._member import _fit_foreign, ask_foreign, try_out
 from upturn._parameters import check, number
@@ -62,7 +63,7 @@ class Propensity:
     logistic: Logistic | None = None
     foreign: Any = None
     encoder: LinearEncoder | None = None
-    boosted: tuple[Boosted, ...] | None = None
+    boosted: tuple[FlatTrees, ...] | None = None
     calibration: Floats | None = None
 
     def predict(self, X: Floats) -> Floats:
@@ -129,7 +130,7 @@ class Propensity:
             None if logistic is None else Logistic.from_state(logistic, schema, n_arms + 1),
             foreign,
             None if encoder is None else LinearEncoder.from_state(encoder, schema),
-            None if boosted is None else tuple(boosted_from_state(one, schema) for one in boosted),
+            None if boosted is None else tuple(FlatTrees.from_state(one, schema) for one in boosted),
             calibration,
         )
         if foreign is not None:
@@ -218,7 +219,7 @@ def kind_of(spec: PropensitySpec) -> Kind:
     return "columns" if several and len(names) and all(isinstance(name, str) for name in names) else "known"
 
 
-def _fit_pairs(data: Experiment) -> tuple[Boosted, ...]:
+def _fit_pairs(data: Experiment) -> tuple[FlatTrees, ...]:
     """For every arm, a boosted model of who is in it among its rows and control's."""
     found = []
     for code in range(1, data.n_arms + 1):

@@ -126,7 +126,7 @@ def quantile_edges(values, mass, max_bins, out):
 
 
 @inner
-def _numeric_code(x, edges, feature):
+def numeric_code(x, edges, feature):
     """Code of a value: one more than the number of edges below it, 0 for missing.
 
     A search over 255 padded edges in eight steps without a branch: which way a step goes is a coin toss, and a wrong
@@ -153,7 +153,7 @@ def encode_rows(X, first, end, edges, level_range, level_code, features, start, 
                 if low >= 0:
                     code = _level_code(x, low, high, level_code)
                 else:
-                    code = _numeric_code(x, edges, f)
+                    code = numeric_code(x, edges, f)
                 out[at] = code
                 if row_step > 1:
                     out[at + _ONE] = code - _ONE

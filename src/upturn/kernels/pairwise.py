@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from upturn.kernels._jit import F8, F8_out, I8_out, f8, kernel, void
+from upturn.kernels._jit import F8, I8, F8_out, I8_out, f8, i8, kernel, void
 
 
 @kernel(f8, F8, F8, F8, F8, F8_out, F8_out)
@@ -59,6 +59,49 @@ def pair_windows(high, low, width, first, last):
             right += 1
         first[i] = left
         last[i] = right
+
+
+@kernel(void, F8, F8, I8, I8, F8, i8, F8_out)
+def stretch_sums(scores, weight, first, last, origin, most, inside):
+    """inside_i = Σ weight_j (scores_j - origin_i) over first_i <= j < last_i, for ascending scores and bounds.
+
+    Scores of a stretch are close to each other, so they are summed as differences from its first. Neighbours often share
+    their stretch, which is then summed once. Where all stretches together hold more than ``most`` rows, they are
+    differences of running sums.
+    """
+    n = scores.shape[0]
+    rows = 0
+    for i in range(first.shape[0]):
+        if i == 0 or first[i] != first[i - 1] or last[i] != last[i - 1]:
+            rows += last[i] - first[i]
+    before = np.empty(n + 1 if rows > most else 0)
+    moment = np.empty(n + 1 if rows > most else 0)
+    if rows > most:
+        before[0] = 0.0
+        moment[0] = 0.0
+        for j in range(n):
+            before[j + 1] = before[j] + weight[j]
+            moment[j + 1] = moment[j] + weight[j] * scores[j]
+    total = 0.0
+    apart = 0.0
+    for i in range(first.shape[0]):
+        begin = first[i]
+        end = last[i]
+        if end <= begin:
+            inside[i] = 0.0
+            continue
+        lowest = scores[begin]
+        if i == 0 or begin != first[i - 1] or end != last[i - 1]:
+            if rows > most:
+                total = before[end] - before[begin]
+                apart = moment[end] - moment[begin] - lowest * total
+            else:
+                total = 0.0
+                apart = 0.0
+                for j in range(begin, end):
+                    total += weight[j]
+                    apart += weight[j] * (scores[j] - lowest)
+        inside[i] = apart + total * (lowest - origin[i])
 
 
 @kernel(void, F8, F8, f8, F8_out)

@@ -111,9 +111,7 @@ class OneVsControl(UpliftEstimator):
     def _fit(self, data: Experiment) -> None:
         base, self.estimators_, ladders = self._base(), [], []
         for k, label in enumerate(data.target.arms, start=1):
-            pair = data.take(data.target.pair(k))
-            arm = (pair.arm == k).astype(pair.arm.dtype)
-            pair = replace(pair, target=replace(pair.target, arm=arm, arms=[label]))
+            pair = self._pair(data, k)
             member: UpliftEstimator = clone(base)
             try:
                 member._fit(pair)
@@ -124,6 +122,17 @@ class OneVsControl(UpliftEstimator):
             kept = pair.X if pair.weight is None else pair.X[pair.weight > 0.0]
             ladders.append(np.quantile(member._predict(kept)[:, 0], LADDER))
         self._ladder = np.array(ladders)
+
+    @staticmethod
+    def _pair(data: Experiment, k: int) -> Experiment:
+        """The rows of an arm and of control."""
+        pair = data.take(data.target.pair(k))
+        arm = (pair.arm == k).astype(pair.arm.dtype)
+        return replace(pair, target=replace(pair.target, arm=arm, arms=[data.target.arms[k - 1]]))
+
+    def _tell(self, data: Experiment) -> None:
+        for k, member in enumerate(self.estimators_, start=1):
+            member._tell(self._pair(data, k))
 
     def _predict(self, X: Floats) -> Floats:
         return np.column_stack([member._predict(X)[:, 0] for member in self.estimators_])

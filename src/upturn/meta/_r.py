@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from upturn._arrays import Floats
+from upturn._arrays import Bools, Floats
 from upturn._experiment import Experiment
 from upturn._nuisance import (
     CLIP,
@@ -25,6 +25,15 @@ from upturn._parameters import ELSEWHERE, JOBS, LABEL, SEED, Rule
 from upturn._seeds import make_seed
 from upturn._target import Label
 from upturn.meta._base import MetaLearner, WithPropensity, effect_base
+
+
+def residuals(y: Floats, treated: Bools, mean: Floats, chance: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """Effects of single rows of control and an arm, and their weights: residual of the outcome over that of the treatment.
+
+    ``chance`` has the chances of control and the arm.
+    """
+    treatment = treated - chance[:, 1] / (chance[:, 1] + chance[:, 0])
+    return (y - mean) / treatment, weight * treatment**2
 
 
 class RLearner(WithPropensity, MetaLearner):
@@ -128,11 +137,9 @@ class RLearner(WithPropensity, MetaLearner):
 
         def one(k: int) -> Member:
             rows = data.target.pair(k + 1)
-            among_pair = chance[rows, k + 1] / (chance[rows, k + 1] + chance[rows, 0])
-            treatment = (data.arm[rows] == k + 1) - among_pair
-            outcome = data.y[rows] - means[rows, k]
-            weight, own = data.weights[rows] * treatment**2, seed_of(seed, 2, k)
-            return fit_effect(effect_estimator, data.X[rows], outcome / treatment, weight, data.schema, seed=own)
+            treated, pair, own = data.arm[rows] == k + 1, chance[rows][:, [0, k + 1]], seed_of(seed, 2, k)
+            effect, weight = residuals(data.y[rows], treated, means[rows, k], pair, data.weights[rows])
+            return fit_effect(effect_estimator, data.X[rows], effect, weight, data.schema, seed=own)
 
         self._members = run_parallel(one, range(data.n_arms), n_jobs=self.n_jobs)
 

@@ -28,6 +28,11 @@ from upturn._target import Label
 from upturn.meta._base import MetaLearner, WithPropensity, effect_base
 
 
+def impute(y: Floats, guess: Floats, *, treated: bool) -> Floats:
+    """Effects of the rows of one group, from outcomes and what the other group's model expects of them."""
+    return y - guess if treated else guess - y
+
+
 class XLearner(WithPropensity, MetaLearner):
     r"""Uplift from effects imputed in each group by the other group's model; good when one group is much larger.
 
@@ -130,7 +135,7 @@ class XLearner(WithPropensity, MetaLearner):
             code, treated = item
             group, own = groups[code if treated else 0], seed_of(seed, 2 + treated, code)
             guess = responses[0 if treated else code].predict(group.X)
-            imputed = group.y - guess if treated else guess - group.y
+            imputed = impute(group.y, guess, treated=treated)
             return fit_effect(effect_estimator, group.X, imputed, group.weight, data.schema, seed=own)
 
         items = [(code, treated) for code in range(1, data.n_arms + 1) for treated in (False, True)]
