@@ -395,6 +395,32 @@ def test_newton_and_interior_point_agree_for_p_above_1():
             assert by_newton.objective == pytest.approx(by_interior.objective, rel=2e-8)
 
 
+def test_newton_hands_over_where_it_takes_long_and_is_certified_there():
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 120, 1500)
+    X = np.column_stack([level[:, None] == np.arange(120), rng.normal(size=1500)]).astype(float)
+    z = np.where(rng.random(1500) < 0.4 + 0.2 * (level < 60), 1.0, -1.0)
+    data = MarginData(X, z, 10.0 * np.ones((2, 1500)))
+    problem = MarginProblem(power=1.2)
+    found = _newton.solve(problem, data)
+    assert found.solver == "primal-dual"
+    assert found.gap <= problem.tol
+    patient = _newton.solve(dataclasses.replace(problem, for_direction=True), data)
+    assert patient.solver == "newton"
+    assert found.objective == pytest.approx(patient.objective, rel=2e-6)
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 3])
+def test_the_better_of_newton_and_the_interior_point_is_kept(max_iter):
+    data = margin_problem(0, "plain")
+    for power in (1.2, 1.5):
+        problem = MarginProblem(power=power, max_iter=max_iter)
+        found, alone = _newton.solve(problem, data), _newton.primal_dual(problem, data)
+        assert found.gap <= alone.gap
+        w, b, alpha, _ = _newton.run(problem, data, (np.zeros(data.n_columns), np.zeros(data.n_planes)), 1e-9, max_iter)
+        assert found.gap <= certified(problem, data, w, b, alpha, 0, "newton").gap
+
+
 def test_rows_without_cost_do_not_matter():
     data = margin_problem(1, "plain", n=50, m=3)
     cost = data.cost.copy()

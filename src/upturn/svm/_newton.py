@@ -2,11 +2,12 @@
 
 The objective is convex with a continuous gradient, and its Hessian is H plus a Gram matrix, as in the L1 interior
 point. With alpha = p cost h^(p-1) the gap to the dual (3.4.13) is ½ ‖∇_w‖² (in the norm of H⁻¹) plus what the
-intercepts' gradients contribute, so Newton's gap vanishes quadratically; it needs 3 to 15 steps.
+intercepts' gradients contribute, so Newton's gap vanishes quadratically; mostly it needs 3 to 15 steps.
 
 As p falls to 1, alpha becomes a step function of the slack and no slack can be computed accurately enough to tell
 alpha. The interior point has alpha as its unknown and the slack as a function of it. It takes over below p = 1.2 and
-wherever Newton stops short (separable data with a large C). Range: p from 1.05 to 10 is tested.
+wherever Newton stops short or has not arrived after a few steps more than it needs elsewhere (separable data with a large C; hundreds of columns
+of levels, of which many rows lie on their margins). Range: p from 1.05 to 10 is tested.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from upturn.svm._system import NewtonSystem
 NEAR_ONE = 1.2  # below, Newton's line search gets stuck among rows on their margins
 SETTLED = 4  # steps that no longer lower the objective
 FLOOR = 1e-12  # slacks below it do not add curvature
+PATIENCE = 16  # steps after which the interior point, which takes some twenty, takes over
 
 
 def solve(problem: MarginProblem, data: MarginData, start: tuple[Floats, Floats] | None = None) -> MarginSolution:
@@ -36,20 +38,23 @@ def solve(problem: MarginProblem, data: MarginData, start: tuple[Floats, Floats]
         return primal_dual(problem, data)
     if start is None:
         start = (np.zeros(data.n_columns), np.zeros(data.n_planes))
+    patience = problem.max_iter if problem.for_direction else min(PATIENCE, problem.max_iter)
     for _ in range(2):
-        w, b, alpha, used = run(problem, data, start, 0.3 * tol)
+        w, b, alpha, used = run(problem, data, start, 0.3 * tol, patience)
         spent += used
         solution = certified(problem, data, w, b, alpha, spent, "newton")
         if solution.gap <= problem.tol:
             return solution
+        if spent >= PATIENCE and not problem.for_direction:
+            break
         tol, start = 0.1 * tol, (w, b)
     if problem.for_direction and solution.gap <= 1e-6:
         return solution
-    return primal_dual(problem, data, spent)
+    return min(primal_dual(problem, data, spent), solution, key=lambda found: found.gap)
 
 
 def run(
-    problem: MarginProblem, data: MarginData, start: tuple[Floats, Floats], tol: float
+    problem: MarginProblem, data: MarginData, start: tuple[Floats, Floats], tol: float, max_iter: int
 ) -> tuple[Floats, Floats, Any, int]:
     """Newton steps from ``start`` until the gap is below ``tol``; returns w, b, alpha and the number of steps."""
     w, b = start
@@ -57,8 +62,9 @@ def run(
     K = rows.n_planes
     e = np.zeros(K) if problem.plane_linear is None else problem.plane_linear
     newton = NewtonSystem(problem, rows.n_columns, K)
-    iteration, values = 0, []
-    for iteration in range(problem.max_iter):
+    values: list[float] = []
+    iteration = 0
+    for iteration in range(max_iter + 1):
         found = rows.system(b)
         pull = problem.gradient(w)
         slope_w = pull - found.borders[K]
@@ -68,6 +74,8 @@ def run(
         if excess + float((1.0 + np.abs(b)) @ np.abs(slope_b)) <= tol * abs(value):
             break
         values.append(value)
+        if iteration == max_iter:
+            break
         if iteration >= SETTLED and value >= values[-1 - SETTLED] - 1e-14 * abs(value):
             break  # the slopes are rounding errors by now: the certificate will say how good the point is
         if not newton.factor(found):

@@ -22,6 +22,7 @@ from functools import cached_property
 import numpy as np
 
 from upturn._arrays import Floats, Indices
+from upturn.kernels.pairwise import stretch_sums
 from upturn.svm._problem import relative_gap
 
 _FIRST = 0.2  # h where there is a good point to start from; 1 if there is none
@@ -139,26 +140,10 @@ def _visits(begin: Indices, sizes: Indices) -> tuple[Indices, Indices]:
 
 
 def _stretch_sums(side: Side, first: Indices, last: Indices, origin: Floats) -> tuple[Floats, Floats]:
-    """The weight of every stretch, and its weighted sum of scores less ``origin``.
-
-    Scores of a stretch are close to each other, so they are summed as differences from its first. Rows of one score share
-    their stretch, which is then summed once.
-    """
-    before = side.before
-    weight, inside = before[last] - before[first], np.zeros(len(first))
-    some = np.flatnonzero(last > first)
-    if len(some) == 0:
-        return weight, inside
-    begin, sizes, mine = _distinct(first[some], last[some], len(side.rows))
-    lowest = side.scores[begin]
-    if sizes.sum() <= _MOST_VISITED:
-        rows, starts = _visits(begin, sizes)
-        apart = np.add.reduceat(side.weight[rows] * (side.scores[rows] - np.repeat(lowest, sizes)), starts)
-    else:
-        moment = np.concatenate(([0.0], np.cumsum(side.weight * side.scores)))
-        apart = moment[begin + sizes] - moment[begin] - lowest * (before[begin + sizes] - before[begin])
-    inside[some] = apart[mine] + weight[some] * (lowest[mine] - origin[some])
-    return weight, inside
+    """The weight of every stretch, and its weighted sum of scores less ``origin``."""
+    inside = np.empty(len(first))
+    stretch_sums(side.scores, side.weight, first, last, origin, _MOST_VISITED, inside)
+    return side.before[last] - side.before[first], inside
 
 
 def minimise(hinge: SmoothHinge, objective: Callable[[Floats], float], start: Floats, tol: float) -> SmoothSolution:
