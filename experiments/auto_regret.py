@@ -1,12 +1,12 @@
 """What choosing costs: the stack, UpliftAuto and the candidate with the best cross-validated AUUC against the best candidate in hindsight.
 
-    python experiments/auto_regret.py [--splits 5] [--minutes 60]
+    python experiments/auto_regret.py [--splits 30] [--jobs 2] [--minutes 60]
 
 On the experiments among the real sets of ``benchmarks/quality`` and its simulated ones, at most 10,000 training rows each: every candidate of ``UpliftAuto("low")`` is
 fitted to the training rows and measured on the test rows, and so are three ways to choose that have seen the training rows only. Beside it, whether what
 UpliftAuto returns is worse than one effect for everybody, on the test rows: by the R-loss, and by the statistic mean(τ² − 2 τ Y*), Y* the outcome
-weighted by the inverse propensity, whose expectation is the squared error of τ up to a constant. What was found is kept as it comes, and a
-run goes on where it was stopped.
+weighted by the inverse propensity, whose expectation is the squared error of τ up to a constant. How a stack shares its weight was settled on splits 10 and 11, which are left out. What was found is kept as it comes,
+and a run goes on where it was stopped.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import json
 import sys
 import time
 import warnings
+from multiprocessing import Pool
 from pathlib import Path
 
 import numpy as np
+from scipy.special import stdtrit
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.quality.sets import load
@@ -40,6 +42,7 @@ SIMULATED = (
     "sim-thin", "sim-unbalanced", "sim-zhao-2d", "sim-zhao-50d",
 )  # fmt: skip
 ROWS = 10_000
+SETTLED_ON = (10, 11)
 OUT = Path("experiments/auto_regret.json")
 
 
@@ -63,7 +66,7 @@ def one(name, split):
     effects = search._effects(found.step, found.alive, None)[:, :, 0]
     stacks = {
         way: combine(search.problems[0], effects, search.n_folds, "auto", weighting)
-        for way, weighting in (("stack", "least-squares"), ("exponential", "exponential"))
+        for way, weighting in (("stack", "exponential"), ("least squares", "least-squares"))
     }
     matrix = model._encode(test.X)
     fitted = [search.unseen.fit((search.n_steps, j, ()), len(data)) for j in range(len(names))]
@@ -104,12 +107,14 @@ def _short(value):
 def table(results):
     """A line for every set: mean areas and regrets over splits, and the gains over one effect for everybody."""
     lines = [
-        "| set | splits | best in hindsight | its error | regret of the best by AUUC | of the stack | of UpliftAuto | constant | R-loss gain / error | Q gain / error |",
-        "|" + "---|" * 10,
+        "| set | splits | best in hindsight | its error | regret of the best by AUUC | of the stack | by least squares | of UpliftAuto | constant | R-loss gain / error | Q gain / error |",
+        "|" + "---|" * 11,
     ]
-    whole = {"by auuc": [], "stack": [], "auto": []}
+    single = {"r": [], "q": []}
+    whole = {"by auuc": [], "stack": [], "least squares": [], "auto": []}
+    real = []
     for name in (*REAL, *SIMULATED):
-        rows = results.get(name, [])
+        rows = list(results.get(name, {}).values())
         if not rows:
             continue
         best = np.mean([row["best"] for row in rows])
@@ -119,45 +124,81 @@ def table(results):
         regret = {way: np.array([(row["best"] - row[way]) / error for row in rows]) for way in whole}
         for way, values in regret.items():
             whole[way].append(values.mean())
+        real.append(name in REAL)
         cells = [name, str(len(rows)), f"{1000 * best:.1f}", f"{1000 * error:.1f}"]
         cells += [f"{values.mean():.2f}" for values in regret.values()]
         cells += [f"{sum(row['constant'] for row in rows)}"]
         for key in ("r", "q"):
             gain, size = np.array([row[key] for row in rows]).T
-            # Splits share rows, so their mean is taken to be no surer than one of them.
-            cells.append(f"{gain.mean() / size.mean():+.2f}" if size.mean() > 0 else "0")
+            # Splits share rows, so their mean is taken to be no surer than one of them, whose error is 0 where effects are constant.
+            spread = np.sqrt(np.mean(size**2))
+            cells.append(f"{gain.mean() / spread:+.2f}" if spread > 0 else "0")
+            single[key] += [(g / s, name) for g, s in zip(gain, size, strict=True) if s > 0]
         lines.append("| " + " | ".join(cells) + " |")
     means = {way: np.array(values) for way, values in whole.items()}
     lines.append("")
-    for way in ("stack", "auto"):
-        d = means["by auuc"] - means[way]
-        reach = 2.11 * d.std(ddof=1) / np.sqrt(len(d)) if len(d) > 1 else np.nan
+    for key, words in (("r", "R-loss"), ("q", "Q")):
+        z, name = min(single[key])
         lines.append(
-            f"Mean regret over {len(d)} sets, in standard errors of the best candidate's AUUC: {means[way].mean():.2f} for {'UpliftAuto' if way == 'auto' else 'the stack'}, "
-            f"{means['by auuc'].mean():.2f} for the best by cross-validated AUUC; paired difference {d.mean():+.2f} ({d.mean() - reach:+.2f} to {d.mean() + reach:+.2f}). "
+            f"Split by split, {sum(z < -2 for z, _ in single[key])} of the {len(single[key])} that are not constant are worse than one effect for everybody by more than two standard "
+            f"errors of the {words}; the lowest is {z:.2f}, of {name}."
+        )
+    lines.append("")
+    for way, words in (("stack", "the stack"), ("least squares", "a stack by least squares"), ("auto", "UpliftAuto")):
+        d, experiments = means["by auuc"] - means[way], np.array(real)
+        lines.append(
+            f"Mean regret over {len(d)} sets, in standard errors of the best candidate's AUUC: {means[way].mean():.2f} for {words}, "
+            f"{means['by auuc'].mean():.2f} for the best by cross-validated AUUC; paired difference {_interval(d)}, of the real sets alone {_interval(d[experiments])}, of the "
+            f"simulated ones {_interval(d[~experiments])}. "
             f"Within 2 standard errors of the best on {int((means[way] <= 2).sum())} sets, beyond 3 on {int((means[way] > 3).sum())}."
         )
     return "\n".join(lines)
 
 
-def main():
+def _interval(d):
+    """A mean over sets, and its 95% interval."""
+    if len(d) < 2:
+        return "–"
+    reach = stdtrit(len(d) - 1, 0.975) * d.std(ddof=1) / np.sqrt(len(d))
+    return f"{d.mean():+.2f} ({d.mean() - reach:+.2f} to {d.mean() + reach:+.2f})"
+
+
+def run(task):
+    """One split of one set, in one of the processes."""
     warnings.simplefilter("ignore")
+    return task, one(*task)
+
+
+def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--splits", type=int, default=30)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long")
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args()
     end = time.time() + 60 * options.minutes
     results = json.loads(options.out.read_text()) if options.out.exists() else {}
-    for split in range(options.splits):
-        for name in (*REAL, *SIMULATED):
-            rows = results.setdefault(name, [])
-            if len(rows) > split or time.time() > end:
-                continue
-            rows.append(one(name, split))
-            options.out.write_text(json.dumps(results, indent=None).replace("}, {", "},\n{") + "\n")
+    splits = [split for split in range(options.splits + len(SETTLED_ON)) if split not in SETTLED_ON]
+    tasks = [(name, split) for split in splits for name in (*REAL, *SIMULATED)]
+    open_ = [(name, split) for name, split in tasks if str(split) not in results.get(name, {})]
+    with Pool(options.jobs) as pool:
+        for (name, split), found in pool.imap_unordered(run, open_):
+            results.setdefault(name, {})[str(split)] = found
+            options.out.write_text(_written(results))
             print(name, split, flush=True)
+            if time.time() > end:
+                break
     print(table(results))
+
+
+def _written(results):
+    """A line for every split, in order whatever came first."""
+    ordered = {
+        name: {key: results[name][key] for key in sorted(results[name], key=int)}
+        for name in (*REAL, *SIMULATED)
+        if name in results
+    }
+    return json.dumps(ordered).replace("]}, ", "]},\n") + "\n"
 
 
 if __name__ == "__main__":

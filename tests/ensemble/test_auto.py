@@ -169,6 +169,13 @@ def test_weights_count_and_rows_of_weight_0_do_not():
     assert np.isnan(model.leaderboard_["gain"][0])
 
 
+def test_measuring_itself_changes_nothing_about_the_model():
+    X, y, t = trial(400)
+    one, two = (UpliftAuto(cv=3, metric=metric, **QUICK).fit(X, y, t) for metric in ("auuc", None))
+    assert one.held_out_ is not None
+    assert one.predict(X).tobytes() == two.predict(X).tobytes()
+
+
 def test_a_journal_is_taken_up_where_it_stopped(tmp_path):
     X, y, t = trial(400)
     path = tmp_path / "auto.jsonl"

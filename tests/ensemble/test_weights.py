@@ -128,10 +128,17 @@ def exponential_by_rows(table, n_free, ridge):
     t = np.sqrt(len(table)) * (left.T @ rest) / (length * np.linalg.norm(rest))
     shares = np.exp(t - t.max())
     shares[shares < 0.05 * shares.sum()] = 0
-    u = shares / length / (shares / length).sum()
-    along = left @ u
-    scale = min(max((along @ rest) / ((1 + ridge) * (along @ along)), LEAST), 1.0)
-    a = scale * u
+    tried, some = [], [j for j in np.argsort(length) if shares[j] > 0]
+    while some:
+        u = np.array([shares[j] / length[j] if j in some else 0.0 for j in range(len(length))])
+        u /= u.sum()
+        along = left @ u
+        scale = (along @ rest) / ((1 + ridge) * (along @ along))
+        tried.append(min(max(scale, LEAST), 1.0) * u)
+        if scale <= 1 or length[some[0]] >= 0.5 * max(length[some]):
+            break
+        some = some[1:]  # without the one that varies least
+    a = min(tried, key=lambda a: np.sum((rest - left @ a) ** 2))
     return np.concatenate([np.linalg.lstsq(free, response - candidates @ a, rcond=None)[0], a])
 
 
@@ -157,6 +164,31 @@ def test_exponential_weights_of_candidates_that_tell_nobody_apart():
     table[:, 2:-1] = 1.0
     assert (fit_weights(table.T @ table, 2, 0.1, "exponential")[2:] == 0).all()
     assert (fit_weights(make(1).T @ make(1), 2, np.inf, "exponential")[2:] == 0).all()
+
+
+def test_a_candidate_that_hardly_varies_takes_no_weight_from_one_that_is_right():
+    """Its predictions go with effects as well as the other's, and are a hundredth of them: with weights up to 1 it gains next to nothing."""
+    rng = np.random.default_rng(0)
+    effect = rng.normal(size=2000)
+    table = np.column_stack([np.ones(2000), effect, 0.01 * effect, effect + rng.normal(size=2000)])
+    right, faint = fit_weights(table.T @ table, 1, 0.0, "exponential")[1:]
+    assert right == pytest.approx(1.0, abs=0.05)
+    assert faint == 0.0
+
+
+def test_of_candidates_that_all_vary_too_little_as_many_stay_as_lose_least():
+    rng = np.random.default_rng(1)
+    effect, noise = rng.normal(size=(2, 2000))
+    table = np.column_stack([np.ones(2000), 0.5 * effect, 0.1 * (effect + noise), effect + rng.normal(size=2000)])
+    gram = table.T @ table
+    found = fit_weights(gram, 1, 0.0, "exponential")
+    assert found[1:].sum() == pytest.approx(1.0)
+    alone = [fit_weights(gram[np.ix_(some, some)], 1, 0.0, "exponential") for some in ([0, 1, 3], [0, 2, 3])]
+    best = min(
+        residual_sum(gram, coefficients)
+        for coefficients in (np.array([*alone[0], 0.0]), np.array([alone[1][0], 0.0, alone[1][1]]))
+    )
+    assert residual_sum(gram, found) <= best * (1 + 1e-12)
 
 
 def test_exponential_weights_keep_an_order_where_nothing_is_gained():

@@ -26,9 +26,7 @@ class Combined:
     losses: Floats
 
 
-def combine(
-    problem: Problem, effects: Floats, n_folds: int, ridge: float | str, weighting: Weighting = "least-squares"
-) -> Combined:
+def combine(problem: Problem, effects: Floats, n_folds: int, ridge: float | str, weighting: Weighting) -> Combined:
     """The weights of candidates whose effects of unseen rows, a column each, are given; "auto" lets the folds choose the ridge."""
     predicted = np.ascontiguousarray(effects)
     means = problem.weight @ predicted[problem.rows] / problem.weight.sum()

@@ -75,7 +75,7 @@ class Search:
         combined, evidence = [], []
         for k, problem in enumerate(problems):
             seen = weigh_evidence(problem, effects[:, :, k], self.features, self.n_folds, len(problems))
-            one = combine(problem, effects[:, :, k], self.n_folds, "auto")
+            one = combine(problem, effects[:, :, k], self.n_folds, "auto", "exponential")
             combined.append(one if seen.enough else replace(one, weights=np.zeros(len(alive))))
             evidence.append(seen)
         return Found(alive, last, combined, evidence, shown)
@@ -104,7 +104,10 @@ class Search:
 
     def _gain(self, problems: list[Problem], effects: Floats) -> tuple[float, float]:
         """What one candidate gains over the average effect, with the best weight it can have; mean of the arms."""
-        found = [combine(problem, effects[:, :, k], self.n_folds, 0.0).losses[1] for k, problem in enumerate(problems)]
+        found = [
+            combine(problem, effects[:, :, k], self.n_folds, 0.0, "least-squares").losses[1]
+            for k, problem in enumerate(problems)
+        ]
         gains, errors = np.array(found)[:, 1], np.array(found)[:, 2]
         return float(gains.mean()), float(np.sqrt((errors**2).sum()) / len(errors))
 

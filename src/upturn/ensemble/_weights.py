@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import nnls
 
-from upturn._arrays import Floats
+from upturn._arrays import Bools, Floats
 
 # The strongest leaves a hundredth of the weight: next to nothing of an effect, and still its order. Infinity is the free columns alone.
 RIDGES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
@@ -23,6 +23,7 @@ RIDGES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 
 Weighting = Literal["least-squares", "exponential"]
 LEAST = 0.01  # of the weight that exponential weights have together: an order is left even where no gain is
+_FAINT = 0.5  # of the spread of another candidate, below which one may be left out
 _SMALL_SHARE = 0.05  # of those weights, below which a candidate has none
 
 
@@ -35,11 +36,12 @@ def fit_weights(gram: Floats, n_free: int, ridge: float, weighting: Weighting = 
         \quad\text{under}\quad a \ge 0,\; \textstyle\sum_j a_j \le 1,
 
     with Z the free columns, D the candidates and D̃ what Z leaves of them. Scaled like that, the ridge does not depend on the
-    units of a candidate. Exponential weights are a = s u of one scale s between 0 and 1, found in the same way, and
+    units of a candidate. Exponential weights are a = s u of one scale s between a hundredth and 1, found in the same way, and
 
     .. math:: u_j \propto e^{t_j} / \lVert \tilde D_j \rVert, \qquad t_j = \sqrt n \, \tilde D_j \cdot r / (\lVert \tilde D_j \rVert \lVert \tilde r \rVert),
 
-    the t-statistic of a candidate by itself.
+    the t-statistic of a candidate by itself; those with less than a twentieth of the shares have none. Where s would have to be above 1, candidates that vary less than half as much as another are left out, the
+    faintest first and as many as makes the loss least: it is their small predictions that take up the weight.
     """
     n = len(gram) - 1 - n_free
     free, rest = slice(0, n_free), slice(n_free, None)
@@ -64,14 +66,29 @@ def _exponential(left: Floats, whole: Floats, rows: float, ridge: float) -> Floa
     told = size[:-1] > 1e-12 * whole[:-1]
     if not told.any() or not size[-1] > 1e-12 * whole[-1]:
         return np.zeros(len(told))
-    length = np.sqrt(np.where(told, size[:-1], 1.0))
-    t = np.sqrt(rows) * left[:-1, -1] / (length * np.sqrt(size[-1]))
+    length, along, inside = np.sqrt(np.where(told, size[:-1], 1.0)), left[:-1, -1], left[:-1, :-1]
+    t = np.sqrt(rows) * along / (length * np.sqrt(size[-1]))
     shares = np.where(told, np.exp(t - t[told].max()), 0.0)
     shares[shares < _SMALL_SHARE * shares.sum()] = 0.0
-    u = shares / length
-    u /= u.sum()
-    scale = (u @ left[:-1, -1]) / ((1.0 + ridge) * (u @ left[:-1, :-1] @ u))
-    return np.asarray(np.clip(scale, LEAST, 1.0) * u)
+
+    def weigh(kept: Bools) -> tuple[Floats, float]:
+        u = np.where(kept, shares / length, 0.0)
+        u /= u.sum()
+        scale = (u @ along) / ((1.0 + ridge) * (u @ inside @ u))
+        return np.asarray(np.clip(scale, LEAST, 1.0) * u), float(scale)
+
+    kept = shares > 0.0
+    best, scale = weigh(kept)
+    for j in np.argsort(length):
+        if not kept[j]:
+            continue
+        if scale <= 1.0 or length[j] >= _FAINT * length[kept].max():
+            break
+        kept[j] = False
+        a, scale = weigh(kept)
+        if a @ inside @ a - 2.0 * a @ along < best @ inside @ best - 2.0 * best @ along:
+            best = a
+    return best
 
 
 def _inside_simplex(gram: Floats, ridge: float) -> Floats:
