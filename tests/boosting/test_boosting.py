@@ -14,7 +14,7 @@ from upturn import policy
 from upturn.base import UpliftEstimator
 from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.boosting._coefficients import bound_factor, coefficients
-from upturn.meta import ClassTransformation, TreatedOnly
+from upturn.meta import ClassTransformation, OneVsControl, TreatedOnly
 from upturn.metrics import auuc
 from upturn.trees import UpliftForest, UpliftTree
 
@@ -384,6 +384,20 @@ def test_a_base_that_always_says_the_same(algorithm, restart, answer):
     assert model.n_restarts_ == 9
     assert set(model.predict(X)) == {1.0}  # treatment helps on average
     assert (model.recommend(X) == 1).all()
+
+
+def test_doubts_are_told_by_the_outermost_model_that_has_them():
+    """A member of several arms is the user's own model, and speaks; one that is calibrated is judged by the calibrator."""
+    X, y, treatment = experiment()
+    y = np.where(treatment == 1, y, 0)
+    model = UpliftBoosting(Fixed(1.0), n_estimators=9, random_state=0)
+    with pytest.warns(UserWarning, match="the ensemble is empty and its score constant: try"):
+        OneVsControl(model).fit(X, y, treatment)
+    with pytest.warns(UserWarning, match="UpliftCalibrator predicts the same for everybody") as told:
+        policy.UpliftCalibrator(model, cv=2, random_state=0).fit(X, y, treatment)
+    assert len(told) == 1
+    with pytest.warns(UserWarning, match=r"3 of 3 members: none of the 9 rounds"):
+        UpliftBagging(model, n_estimators=3, random_state=0).fit(X, y, treatment)
 
 
 @pytest.mark.filterwarnings("ignore:none of the 9 rounds")

@@ -1,25 +1,27 @@
 """Dask on a real cluster of two processes: the model of the whole table, also when a worker is killed."""
 
 import os
+import re
 import signal
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
+import upturn
 from engines.test_margins import FEW, agree, few
 from engines.test_measure import numbers
 from engines.test_measure import table as judged
 from engines.test_measure_check import table as trial
 from engines.test_measure_target import people
 from engines.test_measure_umodl import table as counted
-from engines.test_places import FEATURES, Slow, interrupted, local, table
+from engines.test_places import FEATURES, Slow, fewer_trees, interrupted, local, same_intervals, table
 from upturn import engines, metrics
 from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.engines import _grow, _parts
 from upturn.engines._level import LevelQuestion
 from upturn.features import FilterSelector, UMODLDiscretizer
-from upturn.meta import OneVsControl, TLearner
+from upturn.meta import DRLearner, OneVsControl, TLearner, XLearner
 from upturn.svm import UpliftSVM
 from upturn.trees import CTSForest, UpliftForest, UpliftTree
 
@@ -78,6 +80,19 @@ def test_the_model_is_that_of_the_whole_table(name, monkeypatch):
     found = engines.fit(clone(model), spread(frame), "bought", "segment", weight, FEATURES)
     same(found, local(model, frame, weight), frame)
     assert found.control_ == "none"
+
+
+INTERVALS = UpliftForest(40, inference=True, random_state=1)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_intervals_are_those_of_the_whole_table(monkeypatch):
+    fewer_trees(monkeypatch)
+    frame = table(arms=("none", "mail", "call"), outcome="real")
+    found = engines.fit(clone(INTERVALS), spread(frame), "bought", "segment", "weight", FEATURES)
+    whole = local(INTERVALS, frame, "weight")
+    same(found, whole, frame)
+    same_intervals(found, whole, frame)
 
 
 ENSEMBLES = [
@@ -245,10 +260,9 @@ def test_a_file_that_disappears_is_told_in_words(cluster, tmp_path, monkeypatch)
         (
             {"model": TLearner()},
             TypeError,
-            "gradient boosting of scikit-learn inside it needs all rows in one place: use",
+            "gradient boosting, which needs all rows in one place: pass lightgbm",
         ),
         ({"model": OneVsControl()}, TypeError, "ClassTransformation does not run on a cluster"),
-        ({"model": UpliftForest(inference=True)}, ValueError, "inference=True"),
         ({"row_id": "person"}, ValueError, "row_id='person' is no column"),
         ({"row_id": "age"}, ValueError, "is among features"),
         ({"scratch": "."}, ValueError, "Parquet files"),
@@ -265,6 +279,46 @@ def test_what_cannot_be_is_refused_in_words(change, error, said):
     }
     with pytest.raises(error, match=said):
         engines.fit(**{**asked, **change})
+
+
+def as_good(found, whole, frame, tmp_path):
+    """Whether a learner whose bases learnt in parts ranks as the local one, and comes back from a file."""
+    mine, other = (model.predict(frame.select(FEW)) for model in (found, whole))
+    assert np.corrcoef(mine, other)[0, 1] > 0.9
+    with pytest.warns(UserWarning, match="rebuilt only on your word") as told:
+        found.save(tmp_path / "model.upturn")
+    types = re.findall(r"'([\w.]+)'", str(told[0].message).partition("trusted=")[2])
+    again = upturn.load(tmp_path / "model.upturn", trusted=types)
+    np.testing.assert_array_equal(again.predict(frame.select(FEW)), mine)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_meta_learners_over_lightgbm(tmp_path):
+    lightgbm = pytest.importorskip("lightgbm", reason="LightGBM is not installed")
+    frame, how = table(4000, seed=2), {"n_estimators": 10, "num_leaves": 5, "verbose": -1}
+    t = TLearner(lightgbm.DaskLGBMClassifier(**how))
+    dr = DRLearner(lightgbm.DaskLGBMRegressor(**how), propensity="shares", cv=2, random_state=0)
+    near = {
+        t: TLearner(lightgbm.LGBMClassifier(**how)),
+        dr: DRLearner(lightgbm.LGBMRegressor(**how), propensity="shares", cv=2, random_state=0),
+    }
+    for model, beside in near.items():
+        found = engines.fit(model, spread(frame), "bought", "segment", "weight", FEW)
+        whole = beside.fit(frame.select(*FEW, "segment", "bought", "weight"), "bought", "segment", "weight")
+        as_good(found, whole, frame, tmp_path)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_meta_learners_over_xgboost(tmp_path):
+    xgboost = pytest.importorskip("xgboost", reason="XGBoost is not installed")
+    pytest.importorskip("xgboost.dask")
+    frame, how = table(4000, seed=2), {"n_estimators": 10, "max_depth": 2}
+    model = XLearner(xgboost.dask.DaskXGBClassifier(**how), xgboost.dask.DaskXGBRegressor(**how), propensity="shares")
+    found = engines.fit(model, spread(frame), "bought", "segment", None, FEW)
+    whole = XLearner(xgboost.XGBClassifier(**how), xgboost.XGBRegressor(**how), propensity="shares").fit(
+        frame.select(*FEW, "segment", "bought"), "bought", "segment"
+    )
+    as_good(found, whole, frame, tmp_path)
 
 
 @pytest.mark.usefixtures("cluster")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import upturn
 from upturn import engines
@@ -64,8 +65,6 @@ def small_parts(monkeypatch):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", list(MODELS))
 def test_the_model_of_parts_is_that_of_the_whole_table(name, weighted, tmp_path):
-    from sklearn.base import clone
-
     frame = table()
     for i in range(3):  # uneven files, in the order of their names
         frame[[0, 700, 2900][i] : [700, 2900, N][i]].write_parquet(tmp_path / f"part{i}.parquet")
@@ -96,15 +95,24 @@ def test_several_arms_real_outcomes_and_numbers_as_labels(tmp_path):
     assert list(found.feature_names_in_) == FEATURES
 
 
-def test_intervals_are_the_same(tmp_path):
-    frame = table(n=600, real=True)
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize(
+    ("options", "weight"), [({"oob": True}, None), ({"propensity": "trees"}, "weight"), ({"propensity": 0.4}, None)]
+)
+def test_intervals_are_the_same(options, weight, monkeypatch, tmp_path):
+    monkeypatch.setattr("upturn.trees._forest._MANY", 40)
+    frame = table(n=2600, real=True)
     frame.write_parquet(tmp_path / "a.parquet")
-    found = engines.fit(UpliftForest(inference=True, random_state=0), tmp_path, "bought", "segment", features=FEATURES)
-    whole = UpliftForest(inference=True, random_state=0).fit(frame.select(FEATURES), frame["bought"], frame["segment"])
+    model = UpliftForest(40, inference=True, random_state=0, **options)
+    found = engines.fit(clone(model), tmp_path, "bought", "segment", weight, FEATURES)
+    columns = [*FEATURES, "segment", "bought", *([weight] if weight else [])]
+    whole = clone(model).fit(frame.select(columns), "bought", "segment", weight)
     for one, two in zip(
         found.predict_interval(frame.select(FEATURES)), whole.predict_interval(frame.select(FEATURES)), strict=True
     ):
         np.testing.assert_array_equal(one, two)
+    if model.oob:
+        np.testing.assert_array_equal(found.oob_response_, whole.oob_response_)
 
 
 def test_scores_come_part_after_part_and_stream_to_a_file(tmp_path):

@@ -2,22 +2,30 @@
 
 import os
 import pickle
+import platform
 import signal
 import threading
 import time
 from itertools import pairwise
+from types import SimpleNamespace
 from uuid import uuid4
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
+from upturn._balance import balance_pvalue
+from upturn._experiment import Experiment
+from upturn._table import read_table
+from upturn._target import read_target
 from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.engines import _grow
+from upturn.engines._balance import balance_of_parts
 from upturn.engines._gather import Roles
 from upturn.engines._learn import learn
 from upturn.engines._numbers import Raw
 from upturn.engines._places import Here
+from upturn.engines._select import keys_of, numbers_of, select
 from upturn.meta import OneVsControl
 from upturn.svm import UpliftSVM
 from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
@@ -132,6 +140,20 @@ CASES = {
     "chances in a column": (UpliftForest(3, propensity="chance", normalize=False, honest=True, **SMALL), {}, None),
     "cts": (CTSForest(4, random_state=3), {"outcome": "real"}, None),
     "ucts": (UCTSForest(4, random_state=3), {"arms": ("none", "mail", "call")}, "weight"),
+}
+
+
+INFERENCE = {
+    "real outcomes": (UpliftForest(inference=True, oob=True, random_state=3), {"outcome": "real"}, None),
+    "two classes, kl": (UpliftForest(inference=True, criterion="kl", random_state=3), {}, "count"),
+    "several arms, far, weighted": (
+        UpliftForest(inference=True, oob=True, max_depth=4, random_state=3),
+        {"arms": ("none", "mail", "call"), "outcome": "far"},
+        "weight",
+    ),
+    "chances of trees": (UpliftForest(inference=True, propensity="trees", random_state=3), {"outcome": "real"}, None),
+    "chances in a column": (UpliftForest(inference=True, propensity="chance", random_state=3), {}, "weight"),
+    "chances known": (UpliftForest(inference=True, propensity=0.4, random_state=3), {"outcome": "real"}, "count"),
 }
 
 
@@ -309,6 +331,97 @@ def test_a_model_of_parts_is_that_of_the_whole_table(case, gathered, monkeypatch
         same(far(model, frame, k, weight), whole, frame, tmp_path)
 
 
+def fewer_trees(monkeypatch):
+    """A forest for inference has 500 trees; 40 tell as much about where its rows lie."""
+    monkeypatch.setattr("upturn.trees._forest._MANY", 40)
+
+
+def same_intervals(one, two, frame):
+    """Whether two forests have the same intervals, to the last bit."""
+    for mine, other in zip(one._pooled, two._pooled, strict=True):
+        np.testing.assert_array_equal(mine, other)
+    mine, other = (model.predict_interval(frame.select(FEATURES)) for model in (one, two))
+    np.testing.assert_array_equal(mine, other)
+
+
+@pytest.mark.parametrize("case", list(INFERENCE))
+def test_intervals_of_parts_are_those_of_the_whole_table(case, monkeypatch, tmp_path):
+    fewer_trees(monkeypatch)
+    monkeypatch.setattr(_grow, "MOST_GATHERED", 200)
+    model, how, weight = INFERENCE[case]
+    model = clone(model).set_params(n_estimators=40)
+    frame = table(**how)
+    whole = local(model, frame, weight)
+    assert (whole._pooled.reach != 1.0).all()
+    for k in (1, 7):
+        found = far(model, frame, k, weight)
+        same(found, whole, frame, tmp_path)
+        same_intervals(found, whole, frame)
+
+
+def test_intervals_of_shuffled_rows_with_ids_are_those_of_the_rows_in_order(monkeypatch, tmp_path):
+    """Also of more rows than variances are pooled over, which are chosen by the order of ids."""
+    fewer_trees(monkeypatch)
+    monkeypatch.setattr("upturn.trees._inference._MOST_ROWS", 300)
+    frame = table(outcome="real").with_row_index("person")
+    mixed = frame.sample(fraction=1.0, shuffle=True, seed=3)
+    model = UpliftForest(40, inference=True, random_state=3)
+    whole = local(model, frame)
+    for found in (far(model, mixed, 5, row_id="person"), far(model, frame, 5)):
+        same(found, whole, frame, tmp_path)
+        same_intervals(found, whole, frame)
+
+
+@pytest.mark.parametrize("given", ["segment", "by age", "by city"])
+def test_chances_are_learnt_where_the_arms_differ_as_in_the_whole_table(given, monkeypatch, tmp_path):
+    fewer_trees(monkeypatch)
+    frame = table(outcome="real")
+    rng = np.random.default_rng(5)
+    older = frame["age"].fill_null(40).to_numpy() > 40
+    roman = (frame["city"] == "Rome").fill_null(False).to_numpy()
+    if given != "segment":
+        odd = rng.random(N) < 0.35 + 0.3 * (older if given == "by age" else roman)
+        frame = frame.with_columns(segment=pl.Series(np.where(odd, "mail", "none")))
+    model = UpliftForest(40, inference=True, random_state=3)
+    whole = local(model, frame)
+    assert whole.propensity_kind_ == ("shares" if given == "segment" else "trees")
+    found = far(model, frame, 7)
+    same(found, whole, frame, tmp_path)
+    same_intervals(found, whole, frame)
+
+
+def test_the_test_of_balance_is_that_of_the_whole_table_to_the_last_bit():
+    for arms in (("none", "mail"), ("none", "mail", "call")):
+        frame = table(arms=arms)
+        roles = Roles("bought", "segment", None, FEATURES)
+        data = Experiment(*read_table(frame.select(FEATURES)), read_target(frame["bought"], frame["segment"]))
+        expected = balance_pvalue(data)
+        assert 0.0 < expected <= 1.0
+        for k in (1, 7):
+            labels = [data.target.control, *data.target.arms]
+            assert balance_of_parts(parts(frame, k), roles, data.schema, labels) == expected
+
+
+def test_order_statistics_are_exact_wherever_numbers_lie():
+    rng = np.random.default_rng(0)
+    numbers = np.concatenate([rng.exponential(size=500), np.zeros(20), [1e300, 5e-324]])
+    for ends in ([0, 522], [0, 1, 1, 300, 522]):
+        places = Here([numbers[a:b] for a, b in pairwise(ends)])
+        ranks = np.array([0, 5, 25, 260, 521])
+        np.testing.assert_array_equal(numbers_of(select(places, keys_of, ranks)), np.sort(numbers)[ranks])
+    ids = np.array([2**64 - 1, 0, 2**63, 7], np.uint64)
+    np.testing.assert_array_equal(select(Here([ids[:2], ids[2:]]), np.asarray, np.arange(4)), np.sort(ids))
+
+
+def test_too_few_rows_for_a_rehearsal_leave_intervals_as_they_are(monkeypatch):
+    fewer_trees(monkeypatch)
+    frame = table(60, outcome="real").with_columns(shop=pl.lit("s"))
+    model = UpliftForest(40, inference=True, random_state=3)
+    whole, found = local(model, frame), far(model, frame, 5)
+    assert whole._pooled.reach == 1.0
+    same_intervals(found, whole, frame)
+
+
 def test_a_model_of_shuffled_rows_with_ids_is_that_of_the_rows_in_order(tmp_path):
     frame = table().with_row_index("person")
     mixed = frame.sample(fraction=1.0, shuffle=True, seed=3)
@@ -400,3 +513,31 @@ def test_a_forest_without_a_split_says_why():
     level = table().with_columns(age=1.0)
     with pytest.warns(UserWarning, match="every feature has the same value"):
         far(UpliftForest(2, random_state=0), level, 4, features=["age", "level"])
+
+
+class _Hosts:
+    """Places on so many machines, and an experiment of rows there."""
+
+    def __init__(self, rows, machines):
+        self.rows, self.layout, self.bins = np.zeros(2), SimpleNamespace(n_words=1), SimpleNamespace(n_features=6)
+        self._rows, self._machines, self.places, self.asked = rows, machines, self, 0
+
+    def __len__(self):
+        return self._rows
+
+    def ask(self, question):
+        self.asked += 1
+        assert question(None) == platform.node()
+        return [f"host {k % self._machines}" for k in range(50)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "machines", "batch"),
+    [(10**6, 1, 32), (10**8, 1, 5), (10**8, 4, 22), (10**9, 16, 8), (10**11, 100, 1)],
+)
+def test_trees_of_a_pass_are_as_many_as_the_machines_have_room_for(rows, machines, batch):
+    far, rules = _Hosts(rows, machines), SimpleNamespace(max_depth=8, max_features=6, subtraction=True)
+    plan = SimpleNamespace(share=0.3)
+    assert _grow._batch(far, rules, plan, 200) == batch
+    assert far.asked == (batch < 32)
+    assert _grow._batch(far, rules, plan, 1) == 1

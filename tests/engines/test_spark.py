@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from engines.test_dask import ENSEMBLES, MODELS, same, same_ensemble
+from engines.test_dask import ENSEMBLES, INTERVALS, MODELS, same, same_ensemble
 from engines.test_margins import FEW, agree, few
 from engines.test_measure import numbers
 from engines.test_measure import table as judged
 from engines.test_measure_check import table as trial
 from engines.test_measure_target import people
 from engines.test_measure_umodl import table as counted
-from engines.test_places import FEATURES, Slow, interrupted, local, table
+from engines.test_places import FEATURES, Slow, fewer_trees, interrupted, local, same_intervals, table
 from upturn import engines, metrics
 from upturn.engines import _grow
 from upturn.engines._level import LevelQuestion
@@ -81,6 +81,15 @@ def test_the_model_is_that_of_the_whole_table(name, spread, monkeypatch):
     same(found, local(model, frame, weight), frame)
 
 
+def test_intervals_are_those_of_the_whole_table(spread, monkeypatch):
+    fewer_trees(monkeypatch)
+    frame = table()
+    found = engines.fit(clone(INTERVALS), spread(frame), "bought", "segment", "weight", FEATURES)
+    whole = local(INTERVALS, frame, "weight")
+    same(found, whole, frame)
+    same_intervals(found, whole, frame)
+
+
 @pytest.mark.parametrize("model", ENSEMBLES)
 def test_an_ensemble_is_that_of_the_whole_table(model, spread):
     frame = table()
@@ -102,6 +111,19 @@ def test_a_machine_is_that_of_the_whole_table(spread):
     agree(found, few(model, frame))
 
 
+def test_a_meta_learner_over_xgboost(spread, tmp_path):
+    xgboost = pytest.importorskip("xgboost", reason="XGBoost is not installed")
+    from xgboost.spark import SparkXGBClassifier
+
+    frame, how = table(4000, seed=2), {"n_estimators": 10, "max_depth": 2}
+    found = engines.fit(TLearner(SparkXGBClassifier(**how)), spread(frame), "bought", "segment", "weight", FEW)
+    whole = TLearner(xgboost.XGBClassifier(**how)).fit(
+        frame.select(*FEW, "segment", "bought", "weight"), "bought", "segment", "weight"
+    )
+    mine, other = (model.predict(frame.select(FEW)) for model in (found, whole))
+    assert np.corrcoef(mine, other)[0, 1] > 0.9
+
+
 def test_row_ids_make_the_order_of_rows_irrelevant(spread):
     frame = table().with_columns(person=pl.int_range(1200))
     model = UpliftForest(4, min_samples_arm=5, random_state=1)
@@ -116,6 +138,28 @@ def test_tasks_that_fail_three_times_change_nothing(spread, monkeypatch, tmp_pat
     found = engines.fit(clone(model), spread(frame), "bought", "segment", None, FEATURES)
     assert len(list(tmp_path.iterdir())) == 3
     same(found, local(model, frame), frame)
+
+
+def test_files_that_are_gone_are_made_again(spread, monkeypatch):
+    """As on a machine that is given tasks for the first time."""
+    from pyspark import SparkFiles
+
+    frame, model = table(), UpliftForest(3, min_samples_arm=5, random_state=2)
+    removed = []
+
+    def forgetful(*parameters):
+        found = [folder for folder in os.listdir(SparkFiles.getRootDirectory()) if folder.startswith("upturn-")]
+        for folder in found[: len(removed) % 2]:  # every other time
+            shutil.rmtree(os.path.join(SparkFiles.getRootDirectory(), folder))
+        removed.append(found)
+        return LevelQuestion(*parameters)
+
+    monkeypatch.setattr(_grow, "LevelQuestion", forgetful)
+    monkeypatch.setattr(_grow, "MOST_GATHERED", 100)
+    found = engines.fit(clone(model), spread(frame), "bought", "segment", None, FEATURES)
+    assert len(removed) > 3
+    same(found, local(model, frame), frame)
+    assert not [name for name in os.listdir(SparkFiles.getRootDirectory()) if name.startswith("upturn-")]
 
 
 class Failing:

@@ -12,7 +12,16 @@ from upturn.kernels.sampling import ESTIMATE
 from upturn.trees import UpliftForest
 from upturn.trees._bins import Bins
 from upturn.trees._growth import Soil
-from upturn.trees._inference import Pooled, correct_smoothing, pool_variance, pooled_variance, rows_in_leaf
+from upturn.trees._inference import (
+    Pooled,
+    correct_smoothing,
+    effect_grid,
+    pool_variance,
+    pooled_rows,
+    pooled_variance,
+    rows_in_leaf,
+    smoothed_sums,
+)
 from upturn.trees._nodes import Nodes
 from upturn.trees._samples import Sampling, unseen
 
@@ -54,8 +63,12 @@ def test_leaves_get_back_what_they_smooth(n_arms, weighted):
         able = [b for b in range(4) if roles[b][i] != ESTIMATE] or range(4)
         return np.mean([before[b][leaf[b][i], 1:] - before[b][leaf[b][i], 0] for b in able], axis=0)
 
+    def correct():
+        grid = effect_grid(trees, float(soil.size.sum()), weighted=weighted)
+        correct_smoothing(trees, own, smoothed_sums(trees, roles, codes, weight, grid), grid, shares)
+
     own = [value[:, 1:] - value[:, :1] for value in before]
-    correct_smoothing(trees, own, roles, codes, w, shares)
+    correct()
     checked = 0
     for b, tree in enumerate(trees):
         for node in np.unique(leaf[b]):
@@ -69,7 +82,7 @@ def test_leaves_get_back_what_they_smooth(n_arms, weighted):
     assert checked > 10
     # Once more: the uncorrected effect is put on, the mean of what is predicted now is taken off.
     once, before = before, [tree.value.copy() for tree in trees]
-    correct_smoothing(trees, own, roles, codes, w, shares)
+    correct()
     node, rows = leaf[0][0], np.flatnonzero((leaf[0] == leaf[0][0]) & (roles[0] == ESTIMATE))
     mean = np.average([predicted(i) for i in rows], axis=0, weights=w[rows])
     expected = before[0][node, 1:] - before[0][node, 0] + once[0][node, 1:] - once[0][node, 0] - mean
@@ -79,7 +92,8 @@ def test_leaves_get_back_what_they_smooth(n_arms, weighted):
 def test_variances_are_pooled_over_rows_outside_the_groups():
     soil, plan, trees, _ = grown(n_trees=24, group_size=4)
     codes, nodes = twin_codes(soil.codes), Nodes.join(trees)
-    pooled = pool_variance(nodes, soil, plan, np.uint64(7), codes, 2)
+    roles = [soil.roles(plan, np.uint64(7), first)[0] for first in range(0, 24, 4)]
+    pooled = pool_variance(nodes, roles, codes, 4, 2)
     between, noise = [], []
     for i in range(len(soil)):
         means, within = [], []
@@ -98,6 +112,26 @@ def test_variances_are_pooled_over_rows_outside_the_groups():
     expected = max(np.mean(np.subtract(between, noise)), 0.0) / np.mean(noise)
     np.testing.assert_allclose(pooled.ratio, [expected], rtol=1e-9)
     assert pooled.varies[0] > 0.0
+
+
+def test_rows_that_variances_are_pooled_over_are_spread_over_the_table():
+    np.testing.assert_array_equal(pooled_rows(1500), np.arange(1500))
+    assert len(np.unique(pooled_rows(10_000))) == 2000
+    assert pooled_rows(10_000)[[0, -1]].tolist() == [0, 9999]
+
+
+def test_sums_of_smoothed_effects_are_the_same_however_the_rows_are_divided():
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, 150)
+    soil, plan, trees, _ = grown(group_size=4, weight=weight)
+    roles, codes = [soil.roles(plan, np.uint64(7), tree)[0] for tree in range(4)], twin_codes(soil.codes)
+    grid = effect_grid(trees, float(soil.size.sum()), weighted=True)
+    whole = smoothed_sums(trees, roles, codes, weight, grid)
+    parts = [
+        smoothed_sums(trees, [role[some] for role in roles], codes[some], weight[some], grid)
+        for some in (slice(0, 1), slice(1, 1), slice(1, 90), slice(90, 150))
+    ]
+    for tree, sums in enumerate(whole):
+        np.testing.assert_array_equal(np.sum([part[tree] for part in parts], axis=0), sums)
 
 
 def test_a_points_variance_is_the_pooled_ratio_times_its_noise():
@@ -157,7 +191,8 @@ def test_leaves_grow_with_the_smallest_arm():
 
     def leaf(weight):
         data = Experiment(*read_table(X), read_target(y, arm, weight))
-        return UpliftForest(inference=True)._chosen(data).min_samples_arm
+        forest = UpliftForest(inference=True)
+        return forest._chosen(forest._soil(data)[0].size).min_samples_arm
 
     assert leaf(None) == rows_in_leaf(5000) == 8
     assert leaf(weight) == rows_in_leaf(3000) == 3

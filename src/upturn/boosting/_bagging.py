@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from upturn._arrays import Bools, Floats, Indices
+from upturn._columns import warn_user
 from upturn._experiment import Experiment
 from upturn._parallel import run_parallel
 from upturn._parameters import ELSEWHERE, JOBS, LABEL, SEED, VERBOSE, Rule, one_of, whole
@@ -116,6 +117,12 @@ class UpliftBagging(Ensemble):
     @property
     def _multi_arm(self) -> bool:  # type: ignore[override]
         return self._base()._multi_arm
+
+    def _tell(self, data: Experiment) -> None:
+        """What most members doubt about their fit, once."""
+        doubts = [member._doubts[0] for member in self.estimators_ if getattr(member, "_doubts", None)]
+        if 2 * len(doubts) > len(self.estimators_):
+            warn_user(f"{len(doubts)} of {len(self.estimators_)} members: {doubts[0]}", UserWarning)
 
     def _fit(self, data: Experiment) -> None:
         seed, base = make_seed(self.random_state), self._fresh_base()

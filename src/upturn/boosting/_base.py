@@ -130,7 +130,10 @@ class Ensemble(UpliftEstimator):
 def seeded(base: UpliftEstimator, seed: np.uint64, m: int) -> UpliftEstimator:
     """A member to fit: the unfitted base with a seed of its own, and so for every model inside it that takes one."""
     own = int(np.random.SeedSequence([int(seed), m]).generate_state(1)[0])
-    nested = [name for name in base.get_params() if name.endswith("__random_state")]
+    inside = any(
+        hasattr(value, "get_params") for value in vars(base).values()
+    )  # quicker than to ask for all parameters
+    nested = [name for name in base.get_params() if name.endswith("__random_state")] if inside else []
     member: UpliftEstimator = clone(base).set_params(**dict.fromkeys(nested, own)) if nested else copy.copy(base)
     if hasattr(member, "random_state"):
         member.random_state = own

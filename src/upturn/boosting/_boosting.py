@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
@@ -10,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from upturn._arrays import Floats, Indices
+from upturn._columns import warn_user
 from upturn._experiment import Experiment
 from upturn._parallel import progress
 from upturn._parameters import ELSEWHERE, LABEL, SEED, VERBOSE, Rule, one_of, whole
@@ -189,6 +189,7 @@ class UpliftBoosting(Ensemble):
     def _boost(self, rows: Rounds, base: UpliftEstimator, seed: np.uint64) -> None:
         """All rounds, on rows that lie anywhere."""
         members: list[UpliftEstimator] = []
+        doubts: list[str] = []
         heard = 0.0
         perfect: tuple[int, UpliftEstimator] | None = None
         history, bound = np.zeros(self.n_estimators, dtype=_ROUND), 1.0
@@ -216,11 +217,9 @@ class UpliftBoosting(Ensemble):
         if not members and perfect is not None:
             m, member = perfect
             members, history["restarted"][m], history["beta"][m] = [member], False, _PERFECT
-            warnings.warn(
+            doubts.append(
                 f"the base model of round {m + 1} makes no error on the training rows, which leaves boosting nothing to do: it is the "
-                "only member; judge it on other rows",
-                UserWarning,
-                stacklevel=4,
+                "only member; judge it on other rows"
             )
         self.estimators_, self.history_, self._n_arms = members, history, 1
         self.betas_ = history["beta"][~history["restarted"]].copy()
@@ -230,17 +229,16 @@ class UpliftBoosting(Ensemble):
             else None
         )
         if heard:
-            self._tell_collapse(rows, heard)
+            doubts += self._collapse(rows, heard)
         if not members:
             usual = self.algorithm == "adaboost" and self.restart == "combined"
-            warnings.warn(
+            doubts.append(
                 f"none of the {self.n_estimators} rounds found a base model better than chance in both groups "
                 f"(algorithm={self.algorithm!r}, restart={self.restart!r}), so the ensemble is empty and its score constant: try "
                 + ("" if usual else "algorithm='adaboost' with restart='combined', or ")
-                + "a deeper base model",
-                UserWarning,
-                stacklevel=4,
+                + "a deeper base model"
             )
+        self._doubts = doubts
         self._constant = bool(rows.mean[1] > rows.mean[0])
 
     def _keep_effects(self, effects: list[Floats] | None) -> None:
@@ -248,18 +246,20 @@ class UpliftBoosting(Ensemble):
         self._effects = effects
         self._said = [ranked_votes(*one) for one in zip(self.estimators_, effects or (), strict=False)]
 
-    def _tell_collapse(self, rows: Rounds, heard: float) -> None:
-        """Say that the votes do not tell the training rows apart, if so, and what helps."""
+    def _tell(self, data: Experiment) -> None:
+        self._tell_doubts()
+
+    def _tell_doubts(self) -> None:
+        """Warn of what the last fit left to be said."""
+        for doubt in self._doubts:
+            warn_user(doubt, UserWarning)
+
+    def _collapse(self, rows: Rounds, heard: float) -> list[str]:
+        """That the votes do not tell the training rows apart, if so, and what helps."""
         votes = rows.votes(heard)
         low, high = _at_least_half(np.array([votes.low, votes.high])).tolist()
         wrong = collapse(rows, votes, (low, high), self.n_estimators, self.ties == "effect")
-        if wrong is None:
-            return
-        warnings.warn(
-            f"the ensemble of {len(self.estimators_)} members has collapsed: {wrong}",
-            UserWarning,
-            stacklevel=5,
-        )
+        return [] if wrong is None else [f"the ensemble of {len(self.estimators_)} members has collapsed: {wrong}"]
 
     def _must_restart(
         self, errors: tuple[float, float], weights: tuple[float, float], betas: tuple[float, float]

@@ -54,7 +54,7 @@ def sow(far: Far, seed: np.uint64, n_jobs: int | None, *, centred: bool, kind: s
     if centred:
         level_grid = grid_of_parts(places, "off")
         places = places.change(partial(_with_words, "off", "off_words", level_grid))
-    sown = _worded(far, places, "y")
+    sown = worded(far, places, "y")
     return Sown(sown, None if level_grid is None else level_grid.layout)
 
 
@@ -82,7 +82,7 @@ def _predicted(
     """Parts whose ``level`` is a number per row, predicted by trees that did not see it; ``start`` says which number."""
     places = places.change(start)
     for again in range(times):
-        own = _worded(far, places, "work")
+        own = worded(far, places, "work")
         rows, size, mean = pooled_arms(own.rows, own.size, own.mean)
         alone = replace(own, places=own.places.change(_one_arm), rows=rows, size=size, mean=mean, token=uuid4().hex)
         alone = with_soil(alone)
@@ -93,7 +93,7 @@ def _predicted(
     return places
 
 
-def _worded(far: Far, places: Places, name: str) -> Far:
+def worded(far: Far, places: Places, name: str) -> Far:
     """The experiment with another number per row as its outcome."""
     grid = grid_of_parts(places, name)
     worded = places.change(partial(_with_words, name, "words", grid))

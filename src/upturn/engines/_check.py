@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import narwhals.stable.v1 as nw
 import numpy as np
 
-from upturn._arrays import Arms, Bools, Floats, Ints
-from upturn._balance import RankTest, count_pvalue, level_pvalues
+from upturn._arrays import Bools, Floats, Ints
+from upturn._balance import count_pvalue
 from upturn._check import _statistics as statistics
 from upturn._check._examine import (
     arm_sizes,
@@ -31,17 +31,24 @@ from upturn._check._trial import Trial
 from upturn._columns import check_magnitude, power_of_two, read_outcome, read_weight
 from upturn._parameters import SEED, number
 from upturn._parameters import check as check_option
-from upturn._table import Schema, encode_columns, is_identifier, place_levels
+from upturn._table import is_identifier
 from upturn._target import Label, find_labels, name_arms, read_labels, weight_unit
+from upturn.engines._balance import (
+    add,
+    arm_pvalues,
+    known_values,
+    level_sums,
+    pool,
+    rank_pvalues,
+    read_arms,
+    read_column,
+)
 from upturn.engines._gather import Roles
 from upturn.engines._measured import Rows
-from upturn.engines._numbers import Raw, columns_of, describe_columns, series_of, union
+from upturn.engines._numbers import Raw, describe_columns, series_of, union
 from upturn.engines._open import check_column, library_of, names_in, opened
 from upturn.engines._places import Places
-from upturn.engines._ranking import Ranking, tables_of
 from upturn.engines._sample import sample
-from upturn.kernels.ranking import ROWS, W1
-from upturn.kernels.sampling import NO_IDS
 
 SAMPLE = 100_000  # rows that the two models see
 
@@ -186,7 +193,7 @@ def _read_people(places: Places, roles: Roles, control: Label | None) -> People:
     largest = float(np.abs(ends).max())
     unit = power_of_two(largest) if largest and not 1e-70 < largest < 1e70 else 1.0
     heavy = weight_unit(max(look.heaviest for look in looks))
-    first = places.ask(partial(_outcome_sums, roles, labels, unit, heavy, None), _add)
+    first = places.ask(partial(_outcome_sums, roles, labels, unit, heavy, None), add)
     outcomes, counted, total, squares, sums, everybody = first
     if (everybody <= 0).any():
         empty = [label for label, mass in zip(labels, everybody, strict=True) if mass <= 0]
@@ -195,7 +202,7 @@ def _read_people(places: Places, roles: Roles, control: Label | None) -> People:
         )
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = sums / total
-        deviations = places.ask(partial(_outcome_sums, roles, labels, unit, heavy, mean), _add)[4]
+        deviations = places.ask(partial(_outcome_sums, roles, labels, unit, heavy, mean), add)[4]
         worth = np.where(total > 0, total * total / squares, 0.0)
         spread = deviations / total
     sizes = np.array([counts[label] for label in labels])
@@ -224,16 +231,6 @@ def _look(roles: Roles, raw: Raw) -> _Look:
     return _Look(dict(zip(labels, counts, strict=True)), ends, heaviest, bool(((known == 0) | (known == 1)).all()))
 
 
-def _arms(roles: Roles, labels: list[Label], heavy: float, raw: Raw) -> tuple[Arms, Floats]:
-    """Arms and weights of a part with rows."""
-    found, codes = find_labels(read_labels(series_of(raw, roles.treatment)))
-    arm = np.array([labels.index(label) for label in found], np.uint8)[codes]
-    weight = (
-        np.ones(len(arm)) if roles.sample_weight is None else read_weight(series_of(raw, roles.sample_weight)) / heavy
-    )
-    return arm, weight
-
-
 def _outcome_sums(
     roles: Roles, labels: list[Label], unit: float, heavy: float, mean: Floats | None, raw: Raw
 ) -> Floats:
@@ -241,16 +238,12 @@ def _outcome_sums(
     if not len(nw.from_native(raw.frame, eager_only=True)):
         return np.zeros((6, len(labels)))
     y = read_outcome(series_of(raw, roles.y), missing=True) / unit
-    arm, weight = _arms(roles, labels, heavy, raw)
+    arm, weight = read_arms(roles, labels, heavy, raw)
     seen: Bools = ~np.isnan(y)
     code, w, v = arm[seen], weight[seen], y[seen]
     last = w * v if mean is None else w * (v - mean[code]) ** 2
     columns = [np.bincount(code, column, minlength=len(labels)) for column in (None, w > 0, w, w * w, last)]
     return np.array([*columns, np.bincount(arm, weight, minlength=len(labels))], dtype=np.float64)
-
-
-def _add(arrays: Sequence[Any]) -> Any:
-    return np.sum(arrays, axis=0)
 
 
 def _arm_rows(people: People) -> tuple[ArmRow, ...]:
@@ -278,35 +271,28 @@ def _feature(raws: Places, people: People, roles: Roles, name: str) -> tuple[Fea
     """What is to be said of a feature, and whether it looks like an identifier."""
     own = roles._replace(features=[name])
     schema = union([one for one in raws.ask(partial(_describe, name)) if one is not None], own)
-    places = raws.change(partial(_column, own, schema, people.labels, people.heavy))
+    places = raws.change(partial(read_column, own, schema, people.labels, people.heavy))
     levels, n_arms, n = schema.levels[0], len(people.labels), int(people.sizes.sum())
     identifies = False
     if levels is None:
         first = places.ask(partial(_number_sums, n_arms, None, 1.0), _merge_numbers)
         known, differences = first[0][0].astype(np.int64), _number_differences(places, n_arms, *first)
     else:
-        counts, mass = places.ask(partial(_level_sums, n_arms, len(levels)), _add)
-        identifies = is_identifier(counts.sum(axis=0).astype(np.int64), n)
-        place = place_levels(counts.sum(axis=0).astype(np.int64), n)
-        if place is not None:
-            counts, mass = (np.array([np.bincount(place, row) for row in table]) for table in (counts, mass))
-        known = counts.sum(axis=1).astype(np.int64)
+        counts, mass = places.ask(partial(level_sums, n_arms, len(levels)), add)
+        counts = counts.astype(np.int64)
+        identifies = is_identifier(counts.sum(axis=0), n)
+        counts, mass = pool(counts, n), pool(counts, n, mass)
+        known = counts.sum(axis=1)
         differences = [_level_difference(mass, k) for k in range(1, n_arms)]
-    gone, pvalue, comparisons, gone_pvalue = people.sizes - known, 1.0, 0, 1.0
+    gone, gone_pvalue = people.sizes - known, 1.0
     for k in range(1, n_arms):
         if gone.any():
             gone_pvalue = min(gone_pvalue, _flag_pvalue(gone, people.sizes, k))
-        if levels is None:
-            pvalues = [_rank_pvalue(places, name, known, k)]
-        else:
-            pair = counts[0] + counts[k]
-            pvalues = level_pvalues(pair.astype(np.int64), counts[k].astype(np.int64))
-        comparisons += len(pvalues)
-        pvalue = min([pvalue, *pvalues])
+    pvalues = rank_pvalues(places, name, known) if levels is None else arm_pvalues(counts)
     row = FeatureRow(
         name,
         max([0.0, *differences], key=abs),
-        min(1.0, pvalue * max(comparisons, 1)),
+        min(1.0, min(pvalues) * len(pvalues)),
         float(gone.sum() / n),
         min(1.0, gone_pvalue * (n_arms - 1)),
     )
@@ -315,32 +301,6 @@ def _feature(raws: Places, people: People, roles: Roles, name: str) -> tuple[Fea
 
 def _describe(name: str, raw: Raw) -> Any:
     return describe_columns(raw, [name]) if len(nw.from_native(raw.frame, eager_only=True)) else None
-
-
-def _column(roles: Roles, schema: Schema, labels: list[Label], heavy: float, raw: Raw) -> Rows:
-    """One column of a part, with its arms and weights; the outcome plays no part."""
-    (name,) = roles.features
-    if not len(nw.from_native(raw.frame, eager_only=True)):
-        nothing = np.empty(0)
-        return Rows(nothing, np.empty(0, np.uint8), nothing, {name: nothing}, {"weight": nothing}, 0, NO_IDS)
-    arm, weight = _arms(roles, labels, heavy, raw)
-    values = np.add(encode_columns(columns_of(raw, [name]), schema, False)[:, 0], 0.0)
-    return Rows(np.zeros(len(arm)), arm, np.empty(0), {name: values}, {"weight": weight}, 0, NO_IDS)
-
-
-def _of(rows: Rows) -> tuple[Floats, Arms, Floats]:
-    """Values that are known, with their arms and weights."""
-    ((_, values),) = rows.numbers.items()
-    known = ~np.isnan(values)
-    return values[known], rows.arm[known], rows.labels["weight"][known]
-
-
-def _level_sums(n_arms: int, n_levels: int, rows: Rows) -> Floats:
-    """Rows and weight of every level, by arm."""
-    values, arm, weight = _of(rows)
-    cells, shape = arm * np.int64(n_levels) + values.astype(np.int64), (n_arms, n_levels)
-    size = n_arms * n_levels
-    return np.array([np.bincount(cells, column, size).reshape(shape) for column in (None, weight)], dtype=np.float64)
 
 
 def _level_difference(mass: Floats, k: int) -> float:
@@ -353,7 +313,7 @@ def _level_difference(mass: Floats, k: int) -> float:
 
 def _number_sums(n_arms: int, mean: Floats | None, unit: float, rows: Rows) -> tuple[Floats, float]:
     """By arm: rows, weight and weighted values (or squared deviations); the largest value in size."""
-    values, arm, weight = _of(rows)
+    values, arm, weight = known_values(rows)
     last = values / unit if mean is None else (values / unit - mean[arm]) ** 2
     with np.errstate(over="ignore"):
         columns = [np.bincount(arm, column, minlength=n_arms) for column in (None, weight, weight * last)]
@@ -380,14 +340,3 @@ def _number_differences(places: Places, n_arms: int, sums: Floats, largest: floa
         else statistics.in_deviations([mean[0], mean[k]], [variance[0], variance[k]])
         for k in range(1, n_arms)
     ]
-
-
-def _rank_pvalue(places: Places, name: str, known: Ints, k: int) -> float:
-    n, n1 = int(known[0] + known[k]), int(known[k])
-    test = RankTest(n, n1)
-    if n1 in (0, n):
-        return 1.0
-    for _, table in tables_of(places, Ranking(name, k, np.zeros(4), 1.0, n)):
-        steps = np.diff(table, axis=0)
-        test.add(steps[:, ROWS].astype(np.int64), steps[:, W1].astype(np.int64))
-    return test.pvalue()

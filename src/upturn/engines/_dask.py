@@ -13,10 +13,13 @@ from weakref import WeakSet
 
 import numpy as np
 
+from upturn.engines._bases import copied, to_local
 from upturn.engines._numbers import Raw
 from upturn.engines._places import AnyOrder, Merge, answer, merged, told, unread
 
+NAME = "dask"
 _WIDE = 8  # answers merged at a time
+_PIECES = 64  # at most as many pieces that another library learns from
 
 
 class DaskPlaces:
@@ -68,6 +71,32 @@ class DaskPlaces:
         made = [dask.delayed(answer)(once, state, place) for place, state in enumerate(self._states)]
         return DaskPlaces(dask.persist(*made), self._opened)
 
+    def train(self, estimator: Any, read: Callable[[Any], Any], *, weighted: bool, classify: bool, seed: int) -> Any:
+        """A base of LightGBM or XGBoost, fitted to the rows that ``read`` finds in the states, as a model of this process."""
+        import dask
+        import dask.array as da
+
+        shapes: list[tuple[int, int, frozenset[float]]] = self.ask(partial(_shape, read, classify))
+        once = dask.delayed(partial(_joined, read), traverse=False)
+        groups = grouped([n for n, _, _ in shapes], [classes for _, _, classes in shapes])
+        rows = dask.persist(*(once([self._states[place] for place in group]) for group in groups))
+        sizes, width = [sum(shapes[place][0] for place in group) for group in groups], shapes[0][1]
+
+        def column(name: str, *wide: int) -> Any:
+            cells = [dask.delayed(getattr)(one, name) for one in rows]
+            parts = [da.from_delayed(one, (n, *wide), np.float64) for one, n in zip(cells, sizes, strict=True)]
+            return da.concatenate(parts)
+
+        model = copied(estimator)
+        if model.get_params().get("random_state", 0) is None:
+            model.set_params(random_state=seed % 2**31)
+        weights = {"sample_weight": column("weight")} if weighted else {}
+        try:
+            fitted = model.fit(column("X", width), column("y"), **weights)
+        except Exception as error:
+            raise unread("Dask", error) from None
+        return to_local(fitted, classify=classify)
+
     def drop(self) -> None:
         """Let go of all states, and of what is being computed of them."""
         try:
@@ -77,6 +106,42 @@ class DaskPlaces:
         for future in futures_of(self._states):
             future.cancel()
         self._states = []
+
+
+def _shape(read: Callable[[Any], Any], classify: bool, state: Any) -> tuple[int, int, frozenset[float]]:
+    """Rows and columns of a place, and the classes among its outcomes."""
+    found = read(state)
+    return (*found.X.shape, frozenset(np.unique(found.y).tolist() if classify else ()))
+
+
+def grouped(sizes: Sequence[int], classes: Sequence[frozenset[float]]) -> list[list[int]]:
+    """Places next to each other, put together until they have a good part of the rows and all classes.
+
+    Libraries that share out rows want several everywhere, and a worker that sees one class alone takes it for the first of them.
+    """
+    least, groups, filled, seen = max(sum(sizes) // _PIECES, 2), list[list[int]](), 0, frozenset[float]()
+    every = frozenset().union(*classes)
+
+    def full() -> bool:
+        return filled >= least and seen == every
+
+    for place, size in enumerate(sizes):
+        if not groups or full():
+            groups.append([])
+            filled, seen = 0, frozenset()
+        groups[-1].append(place)
+        filled, seen = filled + size, seen | classes[place]
+    if not full() and len(groups) > 1:
+        last = groups.pop()
+        groups[-1] += last
+    return groups
+
+
+def _joined(read: Callable[[Any], Any], states: Sequence[Any]) -> Any:
+    """What is read of several states, as one."""
+    found = [read(state) for state in states]
+    columns = zip(*found, strict=True)
+    return type(found[0])(*(None if one[0] is None else np.concatenate(one) for one in columns))
 
 
 def _computed(*values: Any) -> Any:

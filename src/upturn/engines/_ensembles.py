@@ -60,6 +60,7 @@ def learn_ensemble(model: Any, whole: Whole, library: str, *, weighted: bool) ->
     check_totals(far.size, Target(nobody, nobody.astype(np.uint8), None, control, arms))
     if boosted:
         model._boost(FarRounds(far, seed, balanced=model._balanced), base, seed)
+        model._tell_doubts()
     else:
         _bag(model, base, far, scale, seed)
     model._library, model._rate = library, boosted or whole.rate  # classes are 0 and 1

@@ -87,7 +87,8 @@ class Files:
 
     def change(self, step: Callable[[Any], Any]) -> Files:
         """See ``Places``."""
-        shelf = _Shelf(self._scratch, [len(state.lot.arm) for state in self._states])
+        sizes = getattr(step, "sizes", None)  # of a step that takes some of the rows, which says how many
+        shelf = _Shelf(self._scratch, [len(state.lot.arm) for state in self._states] if sizes is None else sizes)
 
         def make(place: int) -> Any:
             made = answer(step, self._states[place], place)
@@ -125,7 +126,8 @@ class _Shelf:
             else put(name, found)
             for name, found in part.numbers.items()
         }
-        lot = part.lot._replace(arm=put("arm", part.lot.arm))
+        ids = put("ids", part.lot.ids) if len(part.lot.ids) else part.lot.ids
+        lot = part.lot._replace(arm=put("arm", part.lot.arm), ids=ids)
         weight = None if part.weight is None else put("weight", part.weight)
         return replace(
             part,

@@ -16,7 +16,7 @@ from upturn.engines._files import read_files
 from upturn.engines._filters import learn_filter
 from upturn.engines._gather import Roles, gather
 from upturn.engines._kinds import engine_of
-from upturn.engines._learn import check_spread, learn, learn_whole, reasons
+from upturn.engines._learn import check_spread, learn, learn_whole
 from upturn.engines._open import library_of, names_in, opened
 from upturn.engines._scan import polars, scan
 from upturn.engines._svm import check_machine, is_machine
@@ -49,9 +49,9 @@ def fit(
 
     Parameters
     ----------
-    model : UpliftTree, UpliftForest, CTSForest, UCTSForest, UpliftBoosting or UpliftBagging over trees, linear UpliftSVM, StandardSVM, TwoCostSVM or SubgroupSVM, OneVsControl over one of these, UMODLDiscretizer, UMODLSelector or FilterSelector
-        The model to fit. With ``inference``, and for boosting and bagging, files keep the features themselves, up to eight bytes a value,
-        and codes and outcomes are in memory; Dask and Spark do not take ``inference``, and bagging is without ``oob_prediction_`` there. UMODL and filters need counts alone, one column after the other: exact ones of columns with up to 65,536
+    model : UpliftTree, UpliftForest, CTSForest, UCTSForest, UpliftBoosting or UpliftBagging over trees, linear UpliftSVM, StandardSVM, TwoCostSVM or SubgroupSVM, OneVsControl over one of these, a meta-learner over models of LightGBM or XGBoost for Dask or Spark, UMODLDiscretizer, UMODLSelector or FilterSelector
+        The model to fit. For boosting and bagging, files keep the features themselves, up to eight bytes a value,
+        and codes and outcomes are in memory; on Dask and Spark, bagging is without ``oob_prediction_``. UMODL and filters need counts alone, one column after the other: exact ones of columns with up to 65,536
         values, else of the rows between as many quantiles.
     table : path(s), pattern, polars LazyFrame, Dask DataFrame or Spark DataFrame
         Parquet files, in the order of their names, or what reads them. It is read more than once and must not change meanwhile.
@@ -63,7 +63,8 @@ def fit(
         On Dask and Spark, a column with a whole number for each row, no two the same, by which samples are drawn: then the model does not depend on the
         order of rows or partitions. Without it rows are numbered in the order of partitions, as in the whole table.
     scratch : path, optional
-        For Parquet files, a folder with room for a byte a value and 64 bytes a row; the system's folder for temporary files by default.
+        For Parquet files, a folder with room for a byte a value and 64 bytes a row (twice and three times that for ``inference``); the system's folder for
+        temporary files by default.
 
     Returns
     -------
@@ -92,8 +93,8 @@ def fit(
     roles = _read_roles(frame.collect_schema().names(), y, treatment, sample_weight, features)
     folder = _new_folder(scratch)
     try:
-        n, codes = int(frame.select(polars().len()).collect().item()), not (reasons(model) or is_ensemble(model))
-        _check_room(n, roles, folder, codes=codes and not is_machine(model))
+        n, codes = int(frame.select(polars().len()).collect().item()), isinstance(model, TreeModel) or is_machine(model)
+        _check_room(n, _bytes_of_a_row(model, len(roles.features)), roles, folder)
         with all_or_nothing(model):
             check_parameters(model)
             if codes:
@@ -127,7 +128,7 @@ def _fit_counts(model: Any, table: Any, named: Any, row_id: Any, scratch: Any) -
 def _fit_spread(spread: Any, model: Any, table: Any, named: Any, row_id: Any, scratch: Any) -> Any:
     """Fit a model to a table of a cluster."""
     _check_gated(model)
-    check_spread(model)
+    check_spread(model, spread.NAME)
     if scratch is not None:
         raise ValueError("scratch= is for Parquet files; a table of Dask or Spark stays where it is: leave it out")
     columns = [str(name) for name in table.columns]
@@ -199,10 +200,18 @@ def _new_folder(scratch: Any) -> Path:
     return Path(tempfile.mkdtemp(prefix="upturn-", dir=scratch))
 
 
-def _check_room(n: int, roles: Roles, folder: Path, *, codes: bool) -> None:
+def _bytes_of_a_row(model: Any, p: int) -> int:
+    """How much scratch space a row of ``p`` features needs."""
+    if not isinstance(model, TreeModel):
+        return 8 * p
+    return (
+        2 * p + 3 * _NUMBERS if getattr(model, "inference", False) else p + _NUMBERS
+    )  # a rehearsal has rows of its own
+
+
+def _check_room(n: int, a_row: int, roles: Roles, folder: Path) -> None:
     """Say how much disk is needed before anything is written, if there is not as much."""
     p = len(roles.features)
-    a_row = p + _NUMBERS if codes else 8 * p
     needed, free = int(_ROOM * n * a_row), shutil.disk_usage(folder).free
     if needed > free:
         raise OSError(

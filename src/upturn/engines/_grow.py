@@ -6,6 +6,7 @@ they were added up. A node so small that its rows are fewer bytes than the histo
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,7 +31,7 @@ from upturn.trees._samples import Answers, Sampling
 
 MOST_GATHERED = 50_000  # rows of a node that travel to the driver
 _HISTOGRAMS = 256 * 2**20  # bytes of histograms of one pass, from each part
-_ORDERS = 4 * 2**30  # bytes of rows in the order of nodes that all parts together keep
+_ORDERS = 2 * 2**30  # bytes of rows in the order of nodes that the parts on one machine keep
 _MOST_TREES = 32  # of one pass
 _NO_CELLS = np.empty(0, np.int64)
 
@@ -53,7 +54,7 @@ def grow_trees(
             verbose=verbose,
             description="trees",
         )
-    n_batch = _batch(far, rules, plan)
+    n_batch = _batch(far, rules, plan, n_trees)
     grown: list[Nodes] = []
     for first in progress(range(0, n_trees, n_batch), verbose, f"batches of up to {n_batch} trees"):
         numbers = range(first, min(first + n_batch, n_trees))
@@ -72,19 +73,28 @@ def grow_trees(
     return grown
 
 
-def _batch(far: Far, rules: Rules, plan: Sampling) -> int:
+def _batch(far: Far, rules: Rules, plan: Sampling, n_trees: int) -> int:
     """Trees of one pass: as many as their histograms and rows allow."""
     size = len(far.rows) * CELLS * far.layout.n_words * 8
     widest = 2 ** min(max(rules.max_depth - 1, 0), 10)
     histograms = widest * min(rules.max_features, far.bins.n_features) * size // (2 if rules.subtraction else 1)
-    orders = len(far) * min(plan.share, 1.0) * (5 + 8 * far.layout.n_words) * 2
-    return int(np.clip(min(_HISTOGRAMS // max(histograms, 1), _ORDERS / max(orders, 1.0)), 1, _MOST_TREES))
+    most = int(np.clip(_HISTOGRAMS // max(histograms, 1), 1, min(_MOST_TREES, n_trees)))
+    orders = len(far) * min(plan.share, 1.0) * (5 + 8 * far.layout.n_words)
+    if most * orders <= _ORDERS:
+        return most
+    machines = len(set(far.places.ask(_machine)))
+    return int(np.clip(machines * _ORDERS / orders, 1, most))
+
+
+def _machine(_: Any) -> str:
+    """The machine that a part is on."""
+    return platform.node()
 
 
 def draw_samples(far: Far, plan: Sampling, seed: np.uint64, numbers: Sequence[int]) -> dict[int, Answers]:
-    """The samples of several trees: every open question is asked of all parts, for all trees at once."""
+    """The samples of several trees: every open question is asked of all parts, for some of the trees at once."""
     draws = {number: Answers(far.rows, plan, seed, number) for number in numbers}
-    while waiting := [one for one in draws.values() if not one.complete]:
+    while waiting := [one for one in draws.values() if not one.complete][:_MOST_TREES]:
         found = far.places.ask(partial(look_at_draws, waiting))
         for i, one in enumerate(waiting):
             draws[one.tree] = one.tell([part[i] for part in found])

@@ -81,14 +81,26 @@ class LevelQuestion:
 
     def __call__(self, part: Part) -> list[Told]:
         if part.kept.get("batch") != self.batch:
-            part.kept = {"batch": self.batch}
-        return [self._answer(part, one) for one in self.wanted]
+            part.kept.clear()
+            part.kept["batch"] = self.batch
+        orders = [self._order(part, one) for one in self.wanted]
+        spare = empty_rows(max((order.most for order in orders), default=0), layout_with(self.layout, self._copied))
+        return [self._answer(part, *both, spare) for both in zip(self.wanted, orders, strict=True)]
 
-    def _answer(self, part: Part, wanted: Wanted) -> Told:
-        order = part.kept.get(wanted.tree)
+    @property
+    def _copied(self) -> bool:
+        """Whether rows are drawn with copies."""
+        return any(draws.plan.bootstrap for draws in self.draws.values())
+
+    def _order(self, part: Part, wanted: Wanted) -> _Order:
+        """A tree's rows by node, from the last time if they are still there."""
+        order: _Order | None = part.kept.get(wanted.tree)
         if order is None or order.done > len(wanted.splits):
             order = part.kept[wanted.tree] = _start(part, self.draws[wanted.tree], self.layout, self.honest)
-        order.advance(part.codes, wanted.splits)
+        return order
+
+    def _answer(self, part: Part, wanted: Wanted, order: _Order, spare: Rows) -> Told:
+        order.advance(part.codes, wanted.splits, spare)
         size = self.n_arms * CELLS * self.layout.n_words
         cells = np.empty(sum(len(features) for _, features in wanted.histograms) * size, np.int64)
         at, codes, stride = 0, _flat(part.codes), part.codes.shape[1]
@@ -119,14 +131,18 @@ class _Order:
 
     rows: Rows
     held: Rows
-    spare: Rows
     layout: Layout
     ranges: list[tuple[int, int]] = field(default_factory=list)
     held_ranges: list[tuple[int, int]] = field(default_factory=list)
     done: int = 0  # splits
 
-    def advance(self, codes: NDArray[np.uint8], splits: Sequence[Split]) -> None:
-        """Divide the rows by splits that are new."""
+    @property
+    def most(self) -> int:
+        """Rows of the larger of both kinds."""
+        return max(len(self.rows.arm), len(self.held.arm))  # type: ignore[arg-type]
+
+    def advance(self, codes: NDArray[np.uint8], splits: Sequence[Split], spare: Rows) -> None:
+        """Divide the rows by splits that are new; ``spare`` is room for as many."""
         flat, stride = _flat(codes), codes.shape[1]
         for split in splits[self.done :]:
             goes_left = split.goes_left
@@ -134,9 +150,7 @@ class _Order:
                 start, stop = ranges[split.node]
                 border = start
                 if stop > start:
-                    border = partition(
-                        flat, stride, split.feature, goes_left, rows, start, stop, self.layout, self.spare
-                    )
+                    border = partition(flat, stride, split.feature, goes_left, rows, start, stop, self.layout, spare)
                 ranges += [(start, border), (border, stop)]
         self.done = len(splits)
 
@@ -166,7 +180,7 @@ def _start(part: Part, draws: Answers, layout: Layout, honest: bool) -> _Order:
     held = rows_of(role, copies, ESTIMATE, *drawn) if honest else NO_ROWS
     own = layout_with(layout, draws.plan.bootstrap)
     n, n_held = len(rows.arm), len(held.arm)  # type: ignore[arg-type]
-    return _Order(rows, held, empty_rows(max(n, n_held), own), own, [(0, n)], [(0, n_held)])
+    return _Order(rows, held, own, [(0, n)], [(0, n_held)])
 
 
 def merge_told(parts: Sequence[list[Told]]) -> list[Told]:

@@ -16,6 +16,7 @@ from upturn.engines._numbers import Numbers, Whole
 from upturn.engines._places import Places
 from upturn.kernels.forest import twin_codes
 from upturn.kernels.histogram import Layout
+from upturn.kernels.sampling import NO_IDS
 from upturn.trees._bins import Bins, Codes
 from upturn.trees._growth import Soil, arm_means, sum_words
 from upturn.trees._outcome import Grid, grid_of, make_words, merge_summaries, summarise, unit_of
@@ -66,6 +67,11 @@ class Far:
     token: str  # tells this experiment from others that the same parts may see
     soil: Soil | None = None  # all rows together, if they can be reached from here
 
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights of their own."""
+        return self.layout.n_words == 2 and self.layout.weight_word == 0
+
     def features_constant(self) -> bool:
         """Whether every feature has the same code in all rows."""
         low, high = self.places.ask(_code_ends, _merge_ends)
@@ -89,7 +95,8 @@ def with_soil(far: Far) -> Far:
     if arrays is None:
         return far
     codes, arm, words = (arrays[name] for name in ("codes", "arm", "words"))
-    return replace(far, soil=Soil(far.bins, codes, arm, far.rows, far.size, far.mean, words, far.layout))
+    ids = arrays.get("ids", NO_IDS)
+    return replace(far, soil=Soil(far.bins, codes, arm, far.rows, far.size, far.mean, words, far.layout, ids))
 
 
 def _code_ends(part: Part) -> tuple[Ints, Ints]:

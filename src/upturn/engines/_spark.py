@@ -1,68 +1,125 @@
 """Rows in the partitions of a Spark DataFrame.
 
-Frames travel as Arrow, states are pickled into an RDD that Spark keeps in memory or on disk. A task that fails is tried again by Spark; a state that
-is lost with an executor is made again from the frame and the steps. Numbers of rows are their places in the frame as it was first read, which is kept for that
-reason: neither the order of rows nor that of partitions is sure to be the same when Spark reads again. With ``row_id`` nothing depends on it.
+Frames travel as Arrow, and Spark keeps them, in memory or on disk, as they were first read: neither the order of rows nor that of partitions is sure to be the same when it
+reads again, and rows are numbered as they lie. (With ``row_id`` nothing depends on it.) States follow from a frame and steps. They lie in files of the machine whose tasks made them, where all its
+processes find them (``_store``), for a task is given to any process; a machine that is given a task for the first time, or whose files are gone, makes them again.
 """
 
 from __future__ import annotations
 
+import gc
 import pickle
+import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 from uuid import uuid4
 
+from upturn.engines import _store
+from upturn.engines._bases import copied, to_local
 from upturn.engines._dask import extended, scored
 from upturn.engines._numbers import Raw
-from upturn.engines._parts import Part, size_of
-from upturn.engines._places import Merge, answer, merged, told, unread
+from upturn.engines._parts import Part
+from upturn.engines._places import Failure, Merge, answer, merged, told, unread
 
-_MOST_KEPT = 2**31  # bytes that a process of an executor keeps beside states
-_kept: dict[tuple[str, int], dict[Any, Any]] = {}  # of this process, by states and place
+NAME = "spark"
+_modules = 0  # of this process, when garbage was last looked for among what they hold
+_GONE = "FrameGone"  # what a task says on a machine that does not have the frame of its place
+
+
+class _Step(NamedTuple):
+    """How a state is made of the one before, of the frame itself for the first of them; by its name, its files are found."""
+
+    name: str
+    sent: Any = None  # the step, as Spark sends it to whoever asks
 
 
 class SparkPlaces:
-    """States that Spark keeps (see ``Places``).
+    """States that Spark's machines keep (see ``Places``).
 
-    What a state keeps beside it stays in the process that was asked, as long as there is room: the next task of that place may be given to the same process, or to
-    another, which makes it again.
+    ``frames`` are those of the table, which Spark keeps, ``numbers`` those of places, which it keeps on the machines that have put the frames into files.
     """
 
-    def __init__(self, states: Any, opened: list[Any]) -> None:
-        self._states, self._opened, self._token = states, opened, uuid4().hex
+    def __init__(self, frames: Any, numbers: Any, steps: tuple[_Step, ...]) -> None:
+        self._frames, self._numbers, self._steps = frames, numbers, steps
 
     def ask(self, question: Callable[[Any], Any], merge: Merge | None = None) -> Any:
         """See ``Places``."""
-        sent = self._states.context.broadcast(pickle.dumps(question))
-        answers = self._states.map(partial(_answer, self._token, sent))
-        put_together = partial(merged, merge) if merge is not None else None
+        context = self._frames.context
+        sent = context.broadcast(pickle.dumps(question))
         try:
-            if put_together is None:
+            answers = self._numbers.map(partial(_answer, self._steps, sent))
+            if merge is None:
                 found = dict(answers.collect())
-                result = [found[place] for place in sorted(found)]
             else:
-                result = answers.map(_second).treeReduce(lambda one, two: put_together([one, two]))
+                merge_two = partial(_merge_two, merge)
+                found = answers.map(_marked).treeReduce(merge_two)
+            gone = sorted(place for place, one in found.items() if isinstance(one, Failure) and one.kind == _GONE)
+            if gone:
+                again = self._frames.map(partial(_answer_frame, self._steps, sent))
+                found.update(context.runJob(again, list, gone))
         except Exception as error:
             raise unread("Spark", error) from None
         finally:
             sent.destroy()
-        return told(result)
+        in_order = [found[place] for place in sorted(found)]
+        return told(in_order if merge is None else merged(merge, in_order))
 
     def change(self, step: Callable[[Any], Any]) -> SparkPlaces:
         """See ``Places``."""
-        sent = self._states.context.broadcast(pickle.dumps(step))
-        return SparkPlaces(_keep(self._states.map(partial(_answer, self._token, sent)), self._opened), self._opened)
+        sent = self._frames.context.broadcast(pickle.dumps(step))
+        return SparkPlaces(
+            self._frames,
+            self._numbers,
+            (*self._steps, _Step(f"{self._steps[0].name.partition('/')[0]}/{uuid4().hex}", sent)),
+        )
+
+    def train(self, estimator: Any, read: Callable[[Any], Any], *, weighted: bool, classify: bool, seed: int) -> Any:
+        """A base of XGBoost, fitted to the rows that ``read`` finds in the states, as a model of this process."""
+        width = max(self.ask(partial(_width, read)))
+        names = [f"x{j}" for j in range(width)]
+        columns = [*names, "y", *(["weight"] if weighted else [])]
+        packed = self._frames.map(partial(_packed, self._steps, read, columns)).toDF("frame binary")
+        frame = packed.mapInArrow(_unpacked, ", ".join(f"{name} double" for name in columns))
+        model = copied(estimator)
+        model.setParams(features_col=names, label_col="y", **({"weight_col": "weight"} if weighted else {}))
+        if model.hasParam("random_state") and model.getOrDefault("random_state") is None:
+            model.setParams(random_state=seed % 2**31)
+        try:
+            fitted = model.fit(frame)
+        except Exception as error:
+            raise unread("Spark", error) from None
+        return to_local(fitted, classify=classify)
 
 
-def _keep(states: Any, opened: list[Any]) -> Any:
-    """States that Spark keeps until ``opened`` are let go."""
-    from pyspark import StorageLevel
+def _width(read: Callable[[Any], Any], state: Any) -> int:
+    width: int = read(state).X.shape[1]
+    return width
 
-    kept = states.persist(StorageLevel.MEMORY_AND_DISK_DESER)  # as bytes that are neither written again nor compressed
-    opened.append(kept)
-    return kept
+
+def _packed(
+    steps: tuple[_Step, ...], read: Callable[[Any], Any], columns: Sequence[str], frame: tuple[int, Any]
+) -> tuple[bytes]:
+    """The rows of a state as a cell of bytes."""
+    import pyarrow as pa
+
+    _store.write(_path(steps[0], frame[0]), frame[1])
+    found = read(_state(steps, frame[0]))
+    arrays = [*found.X.T, found.y, found.weight][: len(columns)]
+    batch = pa.RecordBatch.from_arrays([pa.array(one) for one in arrays], list(columns))
+    return (_bytes_of(batch),)
+
+
+def _unpacked(batches: Iterator[Any]) -> Iterator[Any]:
+    """The rows in cells of bytes."""
+    import pyarrow as pa
+
+    for batch in batches:
+        for cell in batch.column(0):
+            yield from pa.ipc.open_stream(cell.as_py()).read_all().to_batches()
 
 
 def _pack(batches: Iterator[Any]) -> Iterator[Any]:
@@ -70,10 +127,17 @@ def _pack(batches: Iterator[Any]) -> Iterator[Any]:
     import pyarrow as pa
 
     for batch in batches:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema) as stream:
-            stream.write_batch(batch)
-        yield pa.RecordBatch.from_arrays([pa.array([sink.getvalue().to_pybytes()], pa.binary())], ["frame"])
+        yield pa.RecordBatch.from_arrays([pa.array([_bytes_of(batch)], pa.binary())], ["frame"])
+
+
+def _bytes_of(batch: Any) -> bytes:
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
 
 
 def _unpack(place: int, rows: Iterator[Any]) -> Iterator[tuple[int, Raw]]:
@@ -84,39 +148,116 @@ def _unpack(place: int, rows: Iterator[Any]) -> Iterator[tuple[int, Raw]]:
     yield place, Raw(place, pa.concat_tables(tables).combine_chunks() if tables else pa.table({}))
 
 
-def _answer(token: str, sent: Any, state: tuple[int, Any]) -> tuple[int, Any]:
-    place, own = state
-    if isinstance(own, Part):
-        own.kept = _kept.pop((token, place), {})
-    said = answer(pickle.loads(sent.value), own, place)
-    if isinstance(own, Part):
-        for old in [key for key in _kept if key[0] != token]:
-            del _kept[old]
-        if size_of(own.kept) + sum(map(size_of, _kept.values())) <= _MOST_KEPT:
-            _kept[token, place] = own.kept
+def _folder(name: str) -> Path:
+    """Where this machine keeps states."""
+    from pyspark import SparkFiles
+
+    return Path(SparkFiles.getRootDirectory()) / name
+
+
+def _path(step: _Step, place: int) -> Path:
+    """Where this machine keeps a state."""
+    folder, _, name = step.name.partition("/")
+    root = _folder(folder)
+    root.mkdir(exist_ok=True)
+    return root / f"{name}-{place}"
+
+
+def _state(steps: tuple[_Step, ...], place: int) -> Any:
+    """The state of a place: from its file, or made of the one before; a failure if this machine does not have the frame."""
+    path = _path(steps[-1], place)
+    with suppress(FileNotFoundError):
+        return _store.read(path)
+    if len(steps) == 1:
+        return Failure(place, _GONE, "this machine does not have its frame")
+    before = _state(steps[:-1], place)
+    made = answer(pickle.loads(steps[-1].sent.value), before, place)
+    if not (isinstance(made, Failure) and made.kind == _GONE):
+        _store.write(path, made)
+    return made
+
+
+def _answer(steps: tuple[_Step, ...], sent: Any, place: int) -> tuple[int, Any]:
+    """What the state of a place answers."""
+    state, desk = _state(steps, place), None
+    if isinstance(state, Part):
+        desk = _store.Desk(_path(steps[-1], place).with_suffix(".kept"))
+        state.kept = desk.take() or {}
+    said = answer(pickle.loads(sent.value), state, place)
+    if desk is not None and state.kept:
+        desk.put(state.kept)
+    _freeze()
     return place, said
 
 
-def _second(pair: tuple[int, Any]) -> Any:
-    return pair[1]
+def _freeze() -> None:
+    """Let the collector of garbage, which Spark calls after every task, pass over all that modules hold: that takes longer than many a task."""
+    global _modules
+    if len(sys.modules) != _modules:
+        _modules = len(sys.modules)
+        gc.freeze()
+
+
+def _answer_frame(steps: tuple[_Step, ...], sent: Any, frame: tuple[int, Any]) -> tuple[int, Any]:
+    """The same on a machine that does not have the frame yet."""
+    _file(steps[0], frame)
+    return _answer(steps, sent, frame[0])
+
+
+def _file(first: _Step, frame: tuple[int, Any]) -> int:
+    """Put a frame into a file; its number."""
+    place, raw = frame
+    _store.write(_path(first, place), raw)
+    return place
+
+
+def _marked(pair: tuple[int, Any]) -> dict[int, Any]:
+    """An answer by its place."""
+    return dict([pair])
+
+
+def _merge_two(merge: Merge, one: dict[int, Any], two: dict[int, Any]) -> dict[int, Any]:
+    """Answers merged under the number of one of them; those of machines that did not have the frame stay by themselves."""
+    found = {**one, **two}
+    here = [place for place, said in found.items() if not (isinstance(said, Failure) and said.kind == _GONE)]
+    if len(here) < 2:
+        return found
+    gone = {place: said for place, said in found.items() if place not in here}
+    return {here[0]: merged(merge, [found[place] for place in here]), **gone}
+
+
+def _remove_files(folder: str) -> None:
+    """Remove the files of all states of this machine."""
+    shutil.rmtree(_folder(folder), ignore_errors=True)
 
 
 @contextmanager
 def places(table: Any, columns: Sequence[str]) -> Iterator[SparkPlaces]:
     """The partitions of a DataFrame, kept as they are first read; whatever ends their use, also Ctrl-C, ends the jobs."""
-    frames = table.select(*columns).mapInArrow(_pack, "frame binary").rdd
-    opened: list[Any] = []
+    from pyspark import StorageLevel
+
     context, tag = table.sparkSession.sparkContext, f"upturn-{uuid4().hex}"
+    cells = table.select(*columns).mapInArrow(_pack, "frame binary").rdd
+    frames = cells.mapPartitionsWithIndex(_unpack).persist(StorageLevel.MEMORY_AND_DISK_DESER)  # as bytes, once
+    first = _Step(f"{tag}/frame")
+    numbers = frames.map(partial(_file, first)).persist()
     context.addJobTag(tag)
     try:
-        yield SparkPlaces(_keep(frames.mapPartitionsWithIndex(_unpack), opened), opened)
+        yield SparkPlaces(frames, numbers, (first,))
     except BaseException:
         context.cancelJobsWithTag(tag)
         raise
     finally:
         context.removeJobTag(tag)
-        for states in opened:
-            states.unpersist()
+        numbers.unpersist()
+        frames.unpersist()
+        _remove_files(tag)
+        if not context.master.startswith(
+            "local"
+        ):  # Spark removes the folder itself when it ends, whatever happens here
+            with suppress(Exception):
+                machines = context.parallelize(range(context.defaultParallelism), context.defaultParallelism)
+                machines.foreach(lambda _: _remove_files(tag))
 
 
 def predict(model: Any, table: Any, features: list[str], names: list[str]) -> Any:

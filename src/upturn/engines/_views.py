@@ -29,7 +29,7 @@ class Views:
     """Places whose states are seen through something (see ``Places``)."""
 
     places: Places
-    view: Callable[[Part], Part]
+    view: Callable[[Any], Any]
 
     def ask(self, question: Callable[[Any], Any], merge: Merge | None = None) -> Any:
         """See ``Places``."""
@@ -44,10 +44,10 @@ class Views:
 class _Through:
     """A question to what a part is seen as."""
 
-    view: Callable[[Part], Part]
-    question: Callable[[Part], Any]
+    view: Callable[[Any], Any]
+    question: Callable[[Any], Any]
 
-    def __call__(self, part: Part) -> Any:
+    def __call__(self, part: Any) -> Any:
         return self.question(self.view(part))
 
 
@@ -63,9 +63,8 @@ class _Worded:
         kept = part.kept.get("view")
         if kept is None or kept[0] != self.token:
             words = make_words(part.numbers["y"], self.weigh(part), self.grid)
-            kept = part.kept["view"] = self.token, replace(part, words=words, kept={})
-        made: Part = kept[1]
-        return made
+            kept = part.kept["view"] = self.token, words, {}
+        return replace(part, words=kept[1], kept=kept[2])
 
 
 def reweighted(far: Far, weigh: Weigh) -> Far:

@@ -38,6 +38,10 @@ class Scale(NamedTuple):
         """The outcome as trees see it."""
         return y if self[:2] == (0.0, 1.0) else (y - self.low) / self.span
 
+    def tell(self, seen: Floats) -> Floats:
+        """What trees see as an outcome again."""
+        return seen if self[:2] == (0.0, 1.0) else self.low + self.span * seen
+
 
 class TreeModel(UpliftEstimator):
     """Base of the tree models: everything that follows from a table of nodes."""

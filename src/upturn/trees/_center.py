@@ -109,15 +109,6 @@ def out_of_bag_twice(
     return first + outcome_out_of_bag(soil.reweighted(y - first, weight), seed, n_jobs, 2 * number + 1)
 
 
-def node_means(nodes: Nodes, codes: Codes, rows: Ints, weight: Floats, level: Floats) -> Floats:
-    """Weighted mean of a number per row over the rows of every node of one tree; a node without rows has its parent's."""
-    leaf = nodes.leaves(codes[rows])[0]
-    n = len(nodes.feature)
-    sums: Any = np.stack([np.bincount(leaf, weight, n), np.bincount(leaf, weight * level[rows], n)], axis=1)
-    _add_upwards(nodes, sums)
-    return _inherited(nodes, sums[:, 0], sums[:, 1])
-
-
 def leaf_sums(nodes: Nodes, codes: Codes, rows: Rows, layout: Layout, n_arms: int = 1) -> Ints:
     """Sums of the words of rows by leaf, weight and outcome: shape (nodes, 2); with several arms, each has a row of its own: (nodes * arms, 2)."""
     cell = nodes.leaves(codes)[0].astype(np.int64)
@@ -142,10 +133,14 @@ def word_sums(cell: Ints, n_cells: int, words: Ints, layout: Layout) -> Ints:
 
 def put_back(nodes: Nodes, sums: Ints, layout: Layout) -> None:
     """Add to the values of every node of one tree, of all arms, the mean of what was taken off its rows, from its sums by leaf."""
+    nodes.value[:] += node_means(nodes, sums, layout)[:, None]
+
+
+def node_means(nodes: Nodes, sums: Ints, layout: Layout) -> Floats:
+    """Weighted mean of a number per row over the rows of every node of one tree, from its sums by leaf; a node without rows has its parent's."""
     sums = sums.copy()
     _add_upwards(nodes, sums)
-    level = _inherited(nodes, *read_sums(sums[:, 0], sums[:, 1], layout))
-    nodes.value[:] += level[:, None]
+    return _inherited(nodes, *read_sums(sums[:, 0], sums[:, 1], layout))
 
 
 def _levels(nodes: Nodes) -> list[Ints]:

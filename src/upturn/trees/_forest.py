@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import erfcx
 
 from upturn._arrays import Bools, Floats
+from upturn._balance import balance_pvalue
 from upturn._experiment import Experiment
 from upturn._parallel import run_parallel
 from upturn._parameters import ELSEWHERE, FLAG, INTERVAL, VERBOSE, Rule, check, number, one_of, whole
@@ -23,22 +24,30 @@ from upturn.kernels.forest import twin_codes
 from upturn.kernels.sampling import ESTIMATE, GROW
 from upturn.metrics._estimate import reach_of
 from upturn.trees import _export
-from upturn.trees._base import Scale, TreeModel
+from upturn.trees._base import Scale, TreeModel, scale_of
 from upturn.trees._bins import Codes
 from upturn.trees._center import leaf_sums, out_of_bag_twice, outcome_out_of_bag, put_back, respond_unseen
 from upturn.trees._growth import Soil, layout_with, rows_of
-from upturn.trees._inference import VARIES, Pooled, correct_smoothing, pool_variance, pooled_variance, rows_in_leaf
+from upturn.trees._inference import (
+    BAG,
+    GROUP,
+    Pooled,
+    correct_groups,
+    correct_smoothing,
+    effect_grid,
+    pool_variance,
+    pooled_rows,
+    pooled_variance,
+    rows_in_leaf,
+    smoothed_sums,
+)
 from upturn.trees._nodes import Nodes
 from upturn.trees._outcome import encode_outcome
 from upturn.trees._overlap import chances_of, kind_of, overlap_weights
-from upturn.trees._rehearsal import reach, stage
+from upturn.trees._rehearsal import forest_seed, reach, stage
 from upturn.trees._samples import Sampling
 
-_GROUP, _BAG, _MANY = (
-    10,
-    5,
-    500,
-)  # trees that share a half-sample, that are corrected together, and of all at least, for inference
+_MANY = 500  # trees at least, for inference
 _FITTED = {"bins_", "nodes_", "centered_", "propensity_kind_", "_pooled", "oob_response_", "oob_prediction_"}
 
 
@@ -220,32 +229,38 @@ class UpliftForest(TreeModel):
         self.control = control
 
     def _fit(self, data: Experiment) -> None:
-        chosen = self._chosen(data)
-        chosen._fit_forest(data, make_seed(self.random_state))
+        soil, scale = self._soil(data)
+        chosen = self._chosen(soil.size)
+        chosen._fit_forest(data, soil, scale, make_seed(self.random_state))
+        self._take_over(chosen)
+
+    def _take_over(self, chosen: UpliftForest) -> None:
+        """Take what was fitted under other parameters."""
         if chosen is not self:
             for name in _FITTED & vars(chosen).keys():
                 setattr(self, name, getattr(chosen, name))
 
-    def _chosen(self, data: Experiment) -> UpliftForest:
-        """The forest that is fitted: this one, or one with the parameters that inference asks for."""
+    def _chosen(self, size: Floats) -> UpliftForest:
+        """The forest that is fitted to arms of a ``size``: this one, or one with the parameters that inference asks for."""
         if not self.inference:
             return self
         chosen = copy.copy(self)
         chosen.honest, chosen.rho, chosen.bootstrap, chosen.max_samples = True, 0.5, False, 1.0
-        chosen.ci_group_size, chosen.n_estimators = _GROUP, max(-(-self.n_estimators // _GROUP) * _GROUP, _MANY)
-        smallest = np.bincount(data.arm, data.weights, minlength=data.n_arms + 1).min()  # weights count as rows
-        chosen.min_samples_split, chosen.min_samples_leaf, chosen.min_samples_arm = 2, 1, rows_in_leaf(smallest)
+        chosen.ci_group_size, chosen.n_estimators = GROUP, max(-(-self.n_estimators // GROUP) * GROUP, _MANY)
+        chosen.min_samples_split, chosen.min_samples_leaf = 2, 1
+        chosen.min_samples_arm = rows_in_leaf(float(size.min()))  # weights count as rows
         chosen.center = self.center is not False and self._may_centre()
         return chosen
 
-    def _fit_forest(self, data: Experiment, seed: np.uint64, *, rehearsed: bool = False) -> None:
+    def _fit_forest(
+        self, data: Experiment, soil: Soil, scale: Scale, seed: np.uint64, *, rehearsed: bool = False
+    ) -> None:
         """Grow the trees; those of a rehearsal are neither told of nor rehearsed themselves."""
         self._check_groups()
-        soil, scale = self._soil(data)
         centred = self._centres(scale.binary)
         plan = self._sampling()
         rules = self._rules(soil, scale.binary and not centred, plan.share, scale.span)
-        kind = kind_of(self.propensity, data, choose=self.inference)
+        kind = kind_of(self.propensity, (lambda: balance_pvalue(data)) if self.inference else None)
         sown = self._sow(data, soil, scale, kind, centred, seed)
         grow = self._grower(sown, rules, plan, seed)
         pooled = None
@@ -264,11 +279,13 @@ class UpliftForest(TreeModel):
         if self.oob or pooled is not None:
             response = self._out_of_bag(data, soil, plan, seed)
             if pooled is not None:
-                self._pooled = pooled._replace(reach=self._rehearse(data, response, pooled, scale, seed))
+                self._pooled = pooled._replace(reach=self._rehearse(data, soil, response, pooled, scale, seed))
         if self.oob:
             self._keep_out_of_bag(response)
 
-    def _rehearse(self, data: Experiment, response: Floats, pooled: Pooled, scale: Scale, seed: np.uint64) -> Floats:
+    def _rehearse(
+        self, data: Experiment, soil: Soil, response: Floats, pooled: Pooled, scale: Scale, seed: np.uint64
+    ) -> Floats:
         """How much wider than its standard errors the forest's intervals must be, per arm (``_rehearsal``)."""
         if data.weight is not None and (data.weight == 0.0).any():
             weighed = data.weight > 0.0
@@ -276,16 +293,20 @@ class UpliftForest(TreeModel):
         staged = stage(data, response, pooled.varies, scale, seed)
         if staged is None:
             return np.ones(data.n_arms)
-        forest = copy.copy(
-            self
-        )  # with leaves of as many rows as this one, though it sees fewer: rather too wide than too narrow
-        forest.n_estimators = max(self.n_estimators // (2 * _GROUP), 2) * _GROUP
-        forest.propensity = self.propensity if self.propensity_kind_ in ("known", "columns") else self.propensity_kind_
-        part = data.take(staged.rows)
+        forest, part, own = self._rehearsed(), data.take(staged.rows), scale_of(staged.y)
         part = replace(part, target=replace(part.target, y=staged.y))
-        forest._fit_forest(part, staged.seed, rehearsed=True)
-        mean, variance = forest._moments(data.X[staged.others])
+        codes, ids = np.ascontiguousarray(soil.codes[:, staged.rows]), staged.rows.astype(np.uint64)
+        ground = Soil.prepare(soil.bins, codes, part.arm, part.n_arms, own.see(staged.y), part.weight, ids)
+        forest._fit_forest(part, ground, own, forest_seed(seed), rehearsed=True)
+        mean, variance = forest._moments_of(twin_codes(np.ascontiguousarray(soil.codes[:, staged.others])), self.n_jobs)
         return reach(mean - staged.effects, variance)
+
+    def _rehearsed(self) -> UpliftForest:
+        """The forest that a rehearsal fits, with leaves of as many rows as this one, though it sees fewer: rather too wide than too narrow."""
+        forest = copy.copy(self)
+        forest.n_estimators = max(self.n_estimators // (2 * GROUP), 2) * GROUP
+        forest.propensity = self.propensity if self.propensity_kind_ in ("known", "columns") else self.propensity_kind_
+        return forest
 
     def _sow(self, data: Experiment, soil: Soil, scale: Scale, kind: str, centred: bool, seed: np.uint64) -> _Sown:
         """The soil with the outcome and the weights that trees see: centred, and weighted for overlap, if so."""
@@ -346,27 +367,30 @@ class UpliftForest(TreeModel):
         self, grow: Callable[[int], Nodes], sown: _Sown, plan: Sampling, seed: np.uint64
     ) -> tuple[Nodes, Pooled]:
         """Trees of all groups, each bag of them corrected for what its leaves smooth, and their pooled variances."""
-        soil, _, weights = sown
-        weight = np.ones(len(soil)) if weights is None else weights[weights > 0.0]
+        soil, _, weight = sown
+        weight = None if weight is None else weight[weight > 0.0]
         codes: Codes = twin_codes(soil.codes)
-        shares = soil.size / soil.size.sum()
+        pool = pooled_rows(len(soil))
         trees = run_parallel(
             grow, range(self.n_estimators), n_jobs=self.n_jobs, verbose=self.verbose, description="trees"
         )
-        own = [tree.value[:, 1:] - tree.value[:, :1] for tree in trees]
+        total, shares = float(soil.size.sum()), soil.size / soil.size.sum()
 
-        def correct(first: int) -> None:
-            bag = slice(first, first + _BAG)
-            roles = [soil.roles(plan, seed, tree)[0] for tree in range(first, first + _BAG)]
-            correct_smoothing(trees[bag], own[bag], roles, codes, weight, shares)
+        def correct(first: int, own: Sequence[Floats]) -> None:
+            bag = slice(first, first + BAG)
+            roles = [soil.roles(plan, seed, tree)[0] for tree in range(first, first + BAG)]
+            grid = effect_grid(trees[bag], total, weighted=weight is not None)
+            sums = smoothed_sums(trees[bag], roles, codes, weight, grid)
+            correct_smoothing(trees[bag], own[bag], sums, grid, shares)
 
-        for _ in range(2):
-            run_parallel(correct, range(0, self.n_estimators, _BAG), n_jobs=self.n_jobs)
-            nodes = Nodes.join(trees)
-            pooled = pool_variance(nodes, soil, plan, seed, codes, _BAG)
-            if (pooled.varies < VARIES).all():
-                break
-        return nodes, pooled
+        def correct_all(own: Sequence[Floats]) -> None:
+            run_parallel(lambda first: correct(first, own), range(0, self.n_estimators, BAG), n_jobs=self.n_jobs)
+
+        def pool_all(nodes: Nodes) -> Pooled:
+            roles = (soil.roles(plan, seed, first)[0][pool] for first in range(0, self.n_estimators, GROUP))
+            return pool_variance(nodes, roles, codes[pool], GROUP, BAG)
+
+        return correct_groups(trees, correct_all, pool_all)
 
     def _sampling(self) -> Sampling:
         rho = float(self.rho) if self.honest else None
@@ -460,7 +484,7 @@ class UpliftForest(TreeModel):
         """
         check("interval", interval, INTERVAL)
         matrix = self._encode(X)
-        group_size = _GROUP if self.inference else self.ci_group_size
+        group_size = GROUP if self.inference else self.ci_group_size
         if group_size < 2:
             remedy = (
                 "inference=True, or with ci_group_size=2" if "inference" in self.get_params() else "ci_group_size=2"
@@ -474,22 +498,26 @@ class UpliftForest(TreeModel):
                 f"predict_interval compares groups of trees, and all {self.nodes_.n_trees} trees are one group: fit with more "
                 f"trees than ci_group_size={group_size}, hundreds of them"
             )
-        mean, variance = self._moments(matrix)
+        mean, variance = self._moments(lambda size: self.nodes_.moments(self.bins_, matrix, size, self.n_jobs))
         half = reach_of(interval) * np.sqrt(variance)
         if self._pooled is not None:
             half *= self._pooled.reach
         low, high = finite(mean - half), finite(mean + half)
         return (low[:, 0], high[:, 0]) if low.shape[1] == 1 else (low, high)
 
-    def _moments(self, X: Floats) -> tuple[Floats, Floats]:
-        """Effects and their estimated variances, of shape (n, K)."""
-        size = _GROUP if self.inference else int(self.ci_group_size)
+    def _moments_of(self, codes: Codes, n_jobs: int | None) -> tuple[Floats, Floats]:
+        """Effects of rows by their codes for prediction, and their estimated variances."""
+        return self._moments(lambda size: self.nodes_.moments_of(codes, size, n_jobs))
+
+    def _moments(self, moments: Callable[[int], tuple[Floats, Floats, Floats]]) -> tuple[Floats, Floats]:
+        """Effects and their estimated variances, of shape (n, K), from the ``moments`` of groups of a size."""
+        size = GROUP if self.inference else int(self.ci_group_size)
         n_groups = self.nodes_.n_trees // size
-        mean, between, total = self.nodes_.moments(self.bins_, X, size, self.n_jobs)
+        mean, between, total = moments(size)
         if self._pooled is None:
             return mean, debiased_variance(between, total, size, n_groups)
-        _, of_bags, _ = self.nodes_.moments(self.bins_, X, _BAG, self.n_jobs)
-        return mean, pooled_variance(between, of_bags, size // _BAG, n_groups, self._pooled)
+        _, of_bags, _ = moments(BAG)
+        return mean, pooled_variance(between, of_bags, size // BAG, n_groups, self._pooled)
 
     def export_json(self, tree: int = 0) -> dict[str, Any]:
         """One of the trees as nested dicts (see :meth:`UpliftTree.export_json`)."""

@@ -7,7 +7,7 @@ kernel's ``Rules`` say how to grow; :meth:`Soil.grow` returns :class:`Nodes`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +17,7 @@ from upturn._arrays import Floats, Ints
 from upturn.kernels import growing, sampling
 from upturn.kernels.criteria import Rules
 from upturn.kernels.histogram import CELLS, Layout, Rows, seen, sum_rows
-from upturn.kernels.sampling import ESTIMATE, GROW, NODE
+from upturn.kernels.sampling import ESTIMATE, GROW, NO_IDS, NODE
 from upturn.trees._bins import Bins, Codes
 from upturn.trees._nodes import Nodes
 from upturn.trees._outcome import encode_outcome, read_sums
@@ -75,6 +75,8 @@ class Soil:
         What histograms add for each row, read by ``layout``.
     layout : Layout
         How sums of words are read.
+    ids : uint64 array of shape (n,), or empty
+        The rows' numbers, by which samples are drawn, where they are not 0, 1, 2, …
     """
 
     bins: Bins
@@ -85,6 +87,7 @@ class Soil:
     mean: Floats
     words: Ints
     layout: Layout
+    ids: NDArray[np.uint64] = field(default_factory=lambda: NO_IDS)
 
     @classmethod
     def prepare(
@@ -95,11 +98,12 @@ class Soil:
         n_arms: int,
         y: Floats,
         weight: Floats | None = None,
+        ids: NDArray[np.uint64] = NO_IDS,
     ) -> Soil:
         """Put binned features and an outcome together; ``n_arms`` counts treatment arms, without control."""
         words, layout = encode_outcome(y, weight)
         means = arm_means(sum_words(words, arm, n_arms + 1, layout), layout)
-        return cls(bins, codes, arm, np.bincount(arm, minlength=n_arms + 1), *means, words, layout)
+        return cls(bins, codes, arm, np.bincount(arm, minlength=n_arms + 1), *means, words, layout, ids)
 
     def reweighted(self, y: Floats, weight: Floats | None) -> Soil:
         """The same features and arms with other weights or outcomes: what a round of boosting needs."""
@@ -124,7 +128,7 @@ class Soil:
 
         Rows that are neither ``GROW`` nor ``ESTIMATE`` are not seen by the tree.
         """
-        return draw_roles(Lot(self.arm), self.rows, plan, seed, tree)
+        return draw_roles(Lot(self.arm, 0, self.ids), self.rows, plan, seed, tree)
 
     def grow(self, rules: Rules, plan: Sampling, seed: np.uint64, tree: int) -> Nodes:
         """Grow tree number ``tree`` of a forest."""

@@ -21,7 +21,7 @@ narrower with n; so leaves grow with the rows of the smallest arm beyond 2,500, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,13 +30,14 @@ from numpy.typing import NDArray
 from upturn._arrays import Floats, Ints
 from upturn.kernels.sampling import ESTIMATE
 from upturn.trees._bins import Codes
-from upturn.trees._center import node_means
-from upturn.trees._growth import Soil
+from upturn.trees._center import node_means, word_sums
 from upturn.trees._nodes import Nodes
-from upturn.trees._samples import Sampling, unseen
+from upturn.trees._outcome import Grid, grid_within, make_words
+from upturn.trees._samples import unseen
 
 _MOST_ROWS = 2000  # over which the ratio of variances is pooled
-VARIES = 1.3  # variance of predicted effects over rows, as a multiple of that by chance, from which smoothing is corrected again
+GROUP, BAG = 10, 5  # trees that share a half-sample, and that are corrected together
+_VARIES = 1.3  # variance of predicted effects over rows, as a multiple of that by chance, from which smoothing is corrected again
 
 
 def rows_in_leaf(smallest: float) -> int:
@@ -48,28 +49,65 @@ def rows_in_leaf(smallest: float) -> int:
     return 2 + int(min(max(smallest - 2_500, 0) / 400, np.sqrt(max(smallest - 2_000, 0) / 80)))
 
 
-def correct_smoothing(
-    trees: Sequence[Nodes],
-    own: Sequence[Floats],
-    roles: Sequence[NDArray[np.uint8]],
-    codes: Codes,
-    weight: Floats,
-    shares: Floats,
-) -> None:
-    """Put back, in every node of a bag of trees, what its leaf flattens; the arms' mean response stays (see the module).
+def correct_groups(
+    trees: Sequence[Nodes], correct: Callable[[Sequence[Floats]], None], pool: Callable[[Nodes], Pooled]
+) -> tuple[Nodes, Pooled]:
+    """Trees of all groups, every bag of them corrected once or twice, and their pooled variances (see the module).
 
-    ``own`` are the effects of the trees' nodes before any correction.
+    ``correct`` corrects all bags, given the effects of the trees' nodes before any correction.
     """
+    own = [tree.value[:, 1:] - tree.value[:, :1] for tree in trees]
+    for _ in range(2):
+        correct(own)
+        nodes = Nodes.join(trees)
+        pooled = pool(nodes)
+        if (pooled.varies < _VARIES).all():
+            break
+    return nodes, pooled
+
+
+def effect_grid(trees: Sequence[Nodes], total: float, *, weighted: bool) -> Grid:
+    """How effects that trees predict are added up: as integers, so that it does not matter where rows lie; ``total`` is the rows' weight."""
+    most = max(float(np.abs(tree.value[:, 1:] - tree.value[:, :1]).max()) for tree in trees)
+    return grid_within(total, most, weighted=weighted)
+
+
+def smoothed_sums(
+    trees: Sequence[Nodes], roles: Sequence[NDArray[np.uint8]], codes: Codes, weight: Floats | None, grid: Grid
+) -> list[list[Ints]]:
+    """For every tree of a bag and every arm, sums by leaf of the effects that other trees predict for the rows its values rest on."""
     inside = np.flatnonzero(np.logical_or.reduce([role == ESTIMATE for role in roles]))
     predicted = _unseen_effects(trees, roles, codes[inside], inside)
     effect_of = np.full((len(codes), predicted.shape[1]), np.nan)
     effect_of[inside] = predicted
-    for nodes, before, role in zip(trees, own, roles, strict=True):
+    found = []
+    for nodes, role in zip(trees, roles, strict=True):
         rows = np.flatnonzero(role == ESTIMATE)
-        smoothed = [node_means(nodes, codes, rows, weight[rows], effect_of[:, k]) for k in range(before.shape[1])]
-        put_back = before - np.column_stack(smoothed)
+        leaf, own = nodes.leaves(codes[rows])[0].astype(np.int64), None if weight is None else weight[rows]
+        words = [make_words(effect_of[rows, k], own, grid) for k in range(predicted.shape[1])]
+        found.append([word_sums(leaf, len(nodes.feature), one, grid.layout) for one in words])
+    return found
+
+
+def correct_smoothing(
+    trees: Sequence[Nodes], own: Sequence[Floats], sums: Sequence[Sequence[Ints]], grid: Grid, shares: Floats
+) -> None:
+    """Put back, in every node of a bag of trees, what its leaf flattens; the arms' mean response stays (see the module).
+
+    ``own`` are the effects of the trees' nodes before any correction, ``sums`` those of ``smoothed_sums``.
+    """
+    for nodes, before, arms in zip(trees, own, sums, strict=True):
+        put_back = before - np.column_stack([node_means(nodes, one, grid.layout) for one in arms])
         nodes.value[:, 1:] += put_back
-        nodes.value[:] -= (put_back @ shares[1:])[:, None]
+        nodes.value[:] -= weigh_arms(put_back, shares[1:])[:, None]
+
+
+def weigh_arms(columns: Floats, shares: Floats) -> Floats:
+    """Columns weighted by shares and added up, row by row: a product of matrices would depend on how many rows there are, in the last digit."""
+    total = columns[:, 0] * shares[0]
+    for k in range(1, len(shares)):
+        total = total + columns[:, k] * shares[k]
+    return np.asarray(total)
 
 
 def _unseen_effects(trees: Sequence[Nodes], roles: Sequence[NDArray[np.uint8]], codes: Codes, rows: Ints) -> Floats:
@@ -100,16 +138,22 @@ class Pooled(NamedTuple):
     reach: Floats
 
 
-def pool_variance(nodes: Nodes, soil: Soil, plan: Sampling, seed: np.uint64, codes: Codes, bag_size: int) -> Pooled:
-    """Pool V / N over rows (see the module): between-group variance at rows outside the groups, less N, over N."""
-    n, size = len(soil), plan.group_size
-    rows = np.arange(n) if n <= _MOST_ROWS else np.linspace(0, n - 1, _MOST_ROWS).astype(np.int64)
-    sums, squares, noise = (np.zeros((len(rows), nodes.value.shape[1] - 1)) for _ in range(3))
-    count = np.zeros(len(rows))
-    for first in range(0, nodes.n_trees, size):
-        role, _ = soil.roles(plan, seed, first)
-        at = np.flatnonzero(unseen(role)[rows])
-        effects = np.stack([_effects(nodes.tree(tree), codes[rows[at]]) for tree in range(first, first + size)])
+def pooled_rows(n: int) -> Ints:
+    """The rows, of ``n`` by the order of their ids, over which the ratio of variances is pooled."""
+    return np.arange(n) if n <= _MOST_ROWS else np.linspace(0, n - 1, _MOST_ROWS).astype(np.int64)
+
+
+def pool_variance(nodes: Nodes, roles: Iterable[NDArray[np.uint8]], codes: Codes, size: int, bag_size: int) -> Pooled:
+    """Pool V / N over rows (see the module): between-group variance at rows outside the groups, less N, over N.
+
+    ``roles`` are those of the rows in each group of ``size`` trees.
+    """
+    n = len(codes)
+    sums, squares, noise = (np.zeros((n, nodes.value.shape[1] - 1)) for _ in range(3))
+    count = np.zeros(n)
+    for first, role in zip(range(0, nodes.n_trees, size), roles, strict=True):
+        at = np.flatnonzero(unseen(role))
+        effects = np.stack([_effects(nodes.tree(tree), codes[at]) for tree in range(first, first + size)])
         bags = effects.reshape(size // bag_size, bag_size, *effects.shape[1:]).mean(axis=1)
         group = bags.mean(axis=0)
         sums[at] += group

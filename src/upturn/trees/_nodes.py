@@ -204,16 +204,29 @@ class Nodes:
         self, bins: Bins, X: Floats, group_size: int, n_jobs: int | None = None
     ) -> tuple[Floats, Floats, Floats]:
         """Mean effect, variance of group means and variance of trees, each of shape (n, K)."""
+        return self._moments(len(X), lambda span: self._encoded(bins, X, span), group_size, n_jobs)
+
+    def moments_of(self, codes: Codes, group_size: int, n_jobs: int | None = None) -> tuple[Floats, Floats, Floats]:
+        """The same from codes for prediction."""
+        return self._moments(len(codes), lambda span: iter([(span, codes[span])]), group_size, n_jobs)
+
+    def _moments(
+        self,
+        n: int,
+        encoded: Callable[[slice], Iterator[tuple[slice, Codes]]],
+        group_size: int,
+        n_jobs: int | None,
+    ) -> tuple[Floats, Floats, Floats]:
         n_effects = self.value.shape[1] - 1
-        mean, between, total = (np.zeros((len(X), n_effects)) for _ in range(3))
+        mean, between, total = (np.zeros((n, n_effects)) for _ in range(3))
 
         def add(span: slice) -> None:
-            for rows, codes in self._encoded(bins, X, span):
+            for rows, codes in encoded(span):
                 group = np.zeros((len(codes), n_effects))
                 for first, leaf in self._leaves(codes):
                     group_moments(leaf, self.value, first, group_size, group, mean[rows], between[rows], total[rows])
 
-        share_rows(add, len(X), n_jobs)
+        share_rows(add, n, n_jobs)
         n_groups = self.n_trees // group_size
         mean /= n_groups
         return mean, between / n_groups - mean**2, total / (n_groups * group_size) - mean**2

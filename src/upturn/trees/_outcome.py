@@ -116,6 +116,15 @@ def grid_of(summary: OutcomeSummary) -> Grid:
     return Grid(layout, weight_scale, scale, counts, summary.unit)
 
 
+def grid_within(total: float, most: float, *, weighted: bool) -> Grid:
+    """The grid of numbers of at most a size whose weights add up to ``total``, which is known before any row is looked at."""
+    exponents = [int(np.frexp(number)[1]) if number > 0.0 else None for number in (total, most)]
+    weight_scale = _scale(exponents[0])
+    scale = _scale(None if None in exponents else sum(exponents))  # type: ignore[arg-type]
+    word = 0 if weighted else int(weight_scale)
+    return Grid(Layout(2, 0, 1.0 / weight_scale, 1.0 / scale, 0.0, word), weight_scale, scale, False, 1.0)
+
+
 def make_words(y: Floats, weight: Floats | None, grid: Grid) -> Ints:
     """Words of some rows, as a grid says."""
     if grid.layout.n_words == 1:

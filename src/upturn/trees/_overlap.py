@@ -18,13 +18,12 @@ count as rows, and equal chances give weights of 1.
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from upturn._arrays import Arms, Floats
-from upturn._balance import balance_pvalue
 from upturn._experiment import Experiment
 from upturn._propensity import read_chances, with_control
 from upturn._table import Schema
@@ -36,10 +35,10 @@ _FLOOR = 0.01  # estimated chances below it are set to it
 _UNBALANCED = 0.05  # p-value of the joint test of balance below which "auto" estimates chances
 
 
-def kind_of(propensity: Any, data: Experiment | None, *, choose: bool) -> str:
-    """What is meant by ``propensity=``: "shares", "trees", "columns" or "known"; "auto" looks at the balance if it is to ``choose``."""
+def kind_of(propensity: Any, balance: Callable[[], float] | None) -> str:
+    """What is meant by ``propensity=``: "shares", "trees", "columns" or "known"; "auto" looks at the p-value of the ``balance`` if it is given."""
     if isinstance(propensity, str) and propensity == "auto":
-        return "trees" if choose and data is not None and balance_pvalue(data) < _UNBALANCED else "shares"
+        return "trees" if balance is not None and balance() < _UNBALANCED else "shares"
     if isinstance(propensity, str) and propensity in ("shares", "trees"):
         return propensity
     names = [propensity] if isinstance(propensity, str) else propensity

@@ -63,9 +63,18 @@ class Lot(NamedTuple):
     first: int = 0
     ids: NDArray[np.uint64] = NO_IDS
 
+    @property
+    def numbers(self) -> NDArray[np.uint64]:
+        """The ids, listed."""
+        return self.ids if len(self.ids) else np.arange(len(self.arm), dtype=np.uint64) + np.uint64(self.first)
+
+    def take(self, rows: Ints) -> Lot:
+        """Some of the rows, which keep their ids."""
+        return Lot(self.arm[rows], 0, self.numbers[rows])
+
 
 @dataclass(frozen=True)
-class _Choice:
+class Choice:
     """An exact number of rows of each arm that get a role ``target`` instead of ``source``; the answer is a cut."""
 
     key: np.uint64
@@ -115,7 +124,7 @@ class _Count:
         return np.sum(found, axis=0)
 
 
-Question = _Choice | _Count
+Question = Choice | _Count
 
 
 def _steps(
@@ -130,7 +139,7 @@ def _steps(
     role = np.full(len(lot.arm), GROW if whole else IN)
     if plan.group_size > 1:
         wanted = _share(count, 0.5)
-        half = _Choice(
+        half = Choice(
             sampling.purpose_key(seed, HALF, np.uint64(tree // plan.group_size)), IN, _HALF_ROLE, count, wanted
         )
         half.carry_out(lot, (yield half, role), role)
@@ -146,7 +155,7 @@ def _steps(
         count = np.where(drawn == 0, count, drawn)
     elif plan.fraction < 1.0:
         wanted = _share(count, plan.fraction)
-        some = _Choice(key, eligible, GROW, count, wanted)
+        some = Choice(key, eligible, GROW, count, wanted)
         some.carry_out(lot, (yield some, role), role)
         count = wanted
     elif not whole:
@@ -154,12 +163,12 @@ def _steps(
     if plan.rho is not None:
         held = np.maximum(np.maximum(count - _share(count, plan.rho), np.minimum(count - 1, 1)), 0)
         key = sampling.purpose_key(seed, HONEST, np.uint64(tree))
-        apart = _Choice(key, GROW, ESTIMATE, count, held)
+        apart = Choice(key, GROW, ESTIMATE, count, held)
         apart.carry_out(lot, (yield apart, role), role)
     if plan.validation > 0.0:
         mixed = np.full(len(lot.arm), IN)
         wanted = np.clip(np.floor(plan.validation * size + 0.5).astype(np.int64), 1, size - 1)
-        judges = _Choice(sampling.purpose_key(seed, PRUNE, np.uint64(tree)), IN, VALIDATION, size, wanted)
+        judges = Choice(sampling.purpose_key(seed, PRUNE, np.uint64(tree)), IN, VALIDATION, size, wanted)
         judges.carry_out(lot, (yield judges, mixed), mixed)
         role[mixed == VALIDATION] = VALIDATION
         if plan.rho is not None:  # an arm too small for three parts: what is left of it shapes the tree

@@ -1,0 +1,93 @@
+"""Forests learnt from rows in several places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from upturn._arrays import Floats
+from upturn._seeds import make_seed
+from upturn.engines._balance import balance_of_parts
+from upturn.engines._centred import Sown, restore, sow
+from upturn.engines._gather import Roles
+from upturn.engines._grow import draw_samples, grow_trees
+from upturn.engines._inference import correct_parts, rehearse_parts
+from upturn.engines._numbers import Whole
+from upturn.engines._parts import Far, prepare
+from upturn.engines._places import Places
+from upturn.engines._unseen import out_of_bag
+from upturn.kernels.criteria import Rules
+from upturn.trees import UpliftForest
+from upturn.trees._base import Scale
+from upturn.trees._nodes import Nodes
+from upturn.trees._overlap import chance_columns, kind_of, known_chances
+from upturn.trees._samples import Answers, Sampling
+
+
+@dataclass(frozen=True)
+class _Chances:
+    """Chances of the arms: their kind, and those that are known."""
+
+    kind: str
+    known: Floats | None
+
+
+@dataclass(frozen=True)
+class _Grown:
+    """What is known of a forest's trees besides themselves."""
+
+    rules: Rules
+    plan: Sampling
+    draws: Mapping[int, Answers]  # if they were wanted
+
+
+def learn_forest(model: UpliftForest, whole: Whole, raws: Places, roles: Roles) -> None:
+    """Fit a forest to places of numbers, which are made of places of raw frames: what ``UpliftForest._fit`` does."""
+    balance = partial(balance_of_parts, raws, roles, whole.schema, whole.labels)
+    kind = kind_of(model.propensity, balance if model.inference else None)
+    columns = chance_columns(model.propensity, whole.schema, len(whole.labels) - 1) if kind == "columns" else []
+    known = known_chances(model.propensity, whole.labels, int(whole.rows.sum())) if kind == "known" else None
+    chances, scale, seed = _Chances(kind, known), whole.scale, make_seed(model.random_state)
+    outcomes = model.inference or model._centres(scale.binary) or kind != "shares"
+    weighted = roles.sample_weight is not None
+    far = prepare(whole, model.max_bins, weighted=weighted, outcomes=outcomes, columns=columns)
+    whole = whole._replace(places=None)  # which may forget the numbers now
+    chosen = model._chosen(far.size)
+    grown = _grow_forest(chosen, far, scale, seed, chances)
+    chosen._tell_constant(far, grown.rules, grown.plan.share)
+    if chosen._pooled is not None:
+
+        def grow(forest: UpliftForest, ground: Far, own: Scale, own_seed: np.uint64) -> None:
+            _grow_forest(forest, ground, own, own_seed, chances)
+
+        reach = rehearse_parts(chosen, far, dict(grown.draws), scale, seed, grow)
+        chosen._pooled = chosen._pooled._replace(reach=reach)
+    if chosen.oob:
+        chosen._keep_out_of_bag(out_of_bag(chosen, far, grown.plan, seed, raws, roles, whole.schema))
+    model._take_over(chosen)
+
+
+def _grow_forest(model: UpliftForest, far: Far, scale: Scale, seed: np.uint64, chances: _Chances) -> _Grown:
+    """What ``UpliftForest._fit_forest`` does with a soil, but for what comes after its trees."""
+    model._check_groups()
+    plan, centred = model._sampling(), model._centres(scale.binary)
+    rules = model._rules(far, scale.binary and not centred, plan.share, scale.span)
+    sown = Sown(far, None)
+    if centred or chances.kind != "shares":
+        sown = sow(far, seed, model.n_jobs, centred=centred, kind=chances.kind, chances=chances.known)
+    n_trees = int(model.n_estimators)
+    trees = grow_trees(sown.far, rules, plan, seed, n_trees, model.n_jobs, model.verbose)
+    if centred:
+        restore(trees, sown, plan, seed)
+    draws: dict[int, Answers] = {}
+    if model.inference:
+        draws = draw_samples(sown.far, plan, seed, range(n_trees))
+        nodes, pooled = correct_parts(trees, sown, draws)
+    else:
+        nodes, pooled = Nodes.join(trees), None
+    model._keep(far, nodes, scale)
+    model.centered_, model.propensity_kind_, model._pooled = centred, chances.kind, pooled
+    return _Grown(rules, plan, draws)
