@@ -24,7 +24,10 @@ from upturn.trees import UpliftForest, UpliftTree
 ONE_RULE = "one rule"  # the name of the baseline that every model must beat
 _NAMES = {"UpliftForest": "forest", "UpliftAuto": "automatic model"}
 _CHOOSING = 3  # folds inside a fold
-_CALIBRATING = 5  # and those that scores are brought to the scale of effects by
+_CALIBRATING = (
+    5  # and those that scores are brought to the scale of effects by; 2 where each is a search, or has many rows
+)
+_MANY_ROWS = 20_000  # half of which make much the same ranking as all
 _NO_EFFECTS = ("upturn.svm", "upturn.boosting")  # rooms whose scores rank people, but are no effects
 
 
@@ -94,7 +97,7 @@ def one_rule(seed: int, n_jobs: int | None) -> UpliftTree:
     return UpliftTree(max_depth=1, random_state=seed, n_jobs=n_jobs)
 
 
-def prepare(model: Any, target: Target, seed: int) -> Any:
+def prepare(model: Any, target: Target, seed: int, n_jobs: int | None) -> Any:
     """A clone that takes this experiment's arms and predicts effects; one per arm, or calibrated, where it does neither."""
     made = clone(model)
     if getattr(made, "control", 0) is None:
@@ -102,8 +105,8 @@ def prepare(model: Any, target: Target, seed: int) -> Any:
     if target.n_arms > 1 and not getattr(made, "_multi_arm", True):
         made = OneVsControl(made, control=target.control)
     if not gives_effects(made):
-        folds = _CALIBRATING if not _searches(made) else 2  # a search in each of its folds is enough of them
-        made = UpliftCalibrator(made, cv=folds, random_state=seed, control=target.control)
+        folds = 2 if _searches(made) or len(target) >= _MANY_ROWS else _CALIBRATING
+        made = UpliftCalibrator(made, cv=folds, n_jobs=n_jobs, random_state=seed, control=target.control)
     return made
 
 
@@ -146,14 +149,21 @@ def halves(data: Experiment, seed: int) -> tuple[Indices, Indices]:
 
 
 def score_held_out(
-    models: Mapping[str, Any], data: Experiment, cv: int, seed: int, step: Callable[[str], Any], *, sound: bool
+    models: Mapping[str, Any],
+    data: Experiment,
+    cv: int,
+    seed: int,
+    step: Callable[[str], Any],
+    *,
+    n_jobs: int | None,
+    sound: bool,
 ) -> HeldOut:
     """Score every row by a model fitted to the folds it is not in; ``step`` hears what is being done.
 
     ``sound`` says that nothing speaks against arms given at random.
     """
     folds = split(data, cv, seed)
-    made = {name: prepare(model, data.target, seed) for name, model in models.items()}
+    made = {name: prepare(model, data.target, seed, n_jobs) for name, model in models.items()}
     made = _settle(made, data, sound=sound)
     scores = {name: np.empty((len(data.target), data.target.n_arms)) for name in made}
     importances: dict[str, list[Any]] = {name: [] for name in made}

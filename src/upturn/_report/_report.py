@@ -227,7 +227,7 @@ def report(
     if models is not None:
         contestants = {main: contestants[main], **models}
     contestants[ONE_RULE] = one_rule(seed, n_jobs)
-    held = score_held_out(contestants, data, int(cv), seed, say, sound=checked.ok)
+    held = score_held_out(contestants, data, int(cv), seed, say, n_jobs=n_jobs, sound=checked.ok)
     say("measuring")
     measured = measure(main, held, data, money, options)
     say("describing")

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from upturn.cli._load import Loaded
 
 
-# How far models that search do so here, where they search anew in every fold; what --set says goes before.
+# How far models that search do so here, where they search anew in every fold, and how exactly a slow one is solved; what --set says goes before.
 _EFFORT = {
+    "DifferentialSVM": ["tol=1e-6"],
     "UpliftAuto": ["cv=3"],
     "UpliftStacking": ["cv=2"],
     "UpliftSVMCV": ["cv=2", "Cs=[0.01, 1, 100]", "ratios=[1, 2]"],
