@@ -79,7 +79,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=101)
     parser.add_argument("--rival-rounds", type=int, default=9)
-    parser.add_argument("--out", type=Path, default=Path("build/bench_boosting.json"))
+    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent / "results" / "boosting.json")
     options = parser.parse_args()
     data = load_hillstrom(outcome="visit", arms="women")
     y, treatment = np.asarray(data.y), np.asarray(data.treatment)

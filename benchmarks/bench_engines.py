@@ -1,13 +1,14 @@
-"""A forest on Parquet files, on Dask and on Spark, beside the local fit of the same rows; each must be the same model.
+"""A forest or a machine on Parquet files, on Dask and on Spark, beside the local fit of the same rows; each must be the same model.
 
     python benchmarks/bench_engines.py local parquet dask spark --rows 14000000    # one after the other
     python benchmarks/bench_engines.py parquet --rows 100000000                    # what does not fit into memory
-    UPTURN_RIVALS=/path/to/bin/python python benchmarks/bench_engines.py local h2o lightgbm-dask ydf --rows 1000000 --trees 20
+    python benchmarks/bench_engines.py local h2o ydf lightgbm_dask --rows 1000000 --trees 20
+    python benchmarks/bench_engines.py local dask --machine --rows 5000000         # UpliftSVM(p=2) on 20 columns
 
 Each contestant is a process of its own, and what it finds joins ``benchmarks/engines.json`` under the size of the table. Times are wall time on two
 cores, loading included, starting a cluster or session and compiling not. Besides: the most anonymous memory of one process, and for clusters the questions
-asked of the rows (round trips) and the bytes of the answers that reach the driver, a tree. Tables are written once and kept in ``build/``. Rivals
-(``engines_rivals.py``) run in the interpreter that ``UPTURN_RIVALS`` names.
+asked of the rows (round trips) and the bytes of the answers that reach the driver, a tree. Tables are written once and kept in ``build/``. H2O and ydf are those
+of ``benchmarks/rivals``, in environments that ``make bench-install`` makes; LightGBM on Dask is one binary model of the outcome on the same rows.
 """
 
 from __future__ import annotations
@@ -16,22 +17,41 @@ import argparse
 import json
 import os
 import pickle
-import subprocess
 import sys
 import threading
 import time
 import zlib
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from _measure import BUILD, fresh_process, installed, report
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "engines.json"
-FEATURES = [f"x{j}" for j in range(12)]
-NEEDS = {"local": "polars", "parquet": "polars", "dask": "distributed", "spark": "pyspark"}
-RIVALS = ("h2o", "lightgbm-dask", "ydf")
-LIMITS = {"parquet": 1.7, "dask": 2.0, "spark": 3.5}  # of time, as multiples of the local fit
+FOREST_COLUMNS, MACHINE_COLUMNS = 12, 20
+NEEDS = {"local": "polars", "parquet": "polars", "dask": "distributed", "spark": "pyspark", "lightgbm_dask": "lightgbm"}
+RIVALS = {  # file in benchmarks/rivals, its model, and parameters that ask for the same forest
+    "h2o": (
+        "h2o",
+        "h2o-uplift-forest",
+        lambda trees, depth: {
+            "ntrees": trees, "max_depth": depth, "nbins": 255, "mtries": 6, "sample_rate": 0.3, "min_rows": 10, "uplift_metric": "kl",  # by "euclidean" it hardly splits
+        },
+    ),
+    "ydf": (
+        "ydf",
+        "ydf-uplift-forest",
+        lambda trees, depth: {
+            "num_trees": trees, "max_depth": depth + 1, "num_candidate_attributes_ratio": 0.5, "bootstrap_size_ratio": 0.3, "min_examples": 10,
+        },
+    ),
+}  # fmt: skip
+LIMITS = {
+    "parquet": 1.7,
+    "dask": 2.0,
+    "spark": 3.5,
+}  # of a forest's time, as multiples of the local fit; for a machine Dask's is the same
 _FILE_ROWS, _FEWEST = 1_000_000, 4  # most rows of a file, and fewest files, so that all workers have something to do
 _TEST_ROWS = 200_000
 _SMALL = 20_000
@@ -40,74 +60,105 @@ _SMALL = 20_000
 # --- the table ---
 
 
-def make_rows(n, seed):
+class Task(NamedTuple):
+    """What is learnt, from how many rows: a forest, or with ``depth`` 0 a machine."""
+
+    rows: int
+    trees: int
+    depth: int
+
+    @property
+    def features(self):
+        return [f"x{j}" for j in range(FOREST_COLUMNS if self.depth else MACHINE_COLUMNS)]
+
+    @property
+    def key(self):
+        what = f"{self.trees} trees of depth {self.depth}" if self.depth else f"a machine of {MACHINE_COLUMNS} columns"
+        return f"{self.rows} rows, {what}"
+
+    def model(self):
+        from upturn.svm import UpliftSVM
+        from upturn.trees import UpliftForest
+
+        if self.depth:
+            return UpliftForest(self.trees, max_depth=self.depth, random_state=0, n_jobs=2)
+        return UpliftSVM(p=2.0)
+
+    def folder(self):
+        """The folder of the table, which is written if it is not there."""
+        folder = BUILD / f"engines-ids-{self.rows}{'' if self.depth else '-machine'}"
+        if not folder.exists():
+            made = folder.with_suffix(".part")
+            made.mkdir(parents=True, exist_ok=True)
+            size = min(_FILE_ROWS, -(-self.rows // _FEWEST))
+            for k, start in enumerate(range(0, self.rows, size)):
+                end = min(start + size, self.rows)
+                make_rows(self.features, end - start, k).with_columns(id=np.arange(start, end)).write_parquet(
+                    made / f"part{k:03}.parquet"
+                )
+            made.rename(folder)
+        return folder
+
+
+def make_rows(features, n, seed):
     import polars as pl
 
     rng = np.random.default_rng([20, seed])
-    X = rng.standard_normal((n, 12), np.float32)
+    X = rng.standard_normal((n, len(features)), np.float32)
     t = rng.integers(0, 2, n).astype(np.int8)
     y = (rng.random(n) < 1 / (1 + np.exp(2.0 - 0.3 * X[:, 1] - 0.5 * np.tanh(X[:, 0]) * t))).astype(np.int8)
-    return pl.DataFrame({**{name: X[:, j] for j, name in enumerate(FEATURES)}, "t": t, "y": y})
-
-
-def table(rows):
-    """The folder of a table, which is written if it is not there."""
-    folder = BUILD / f"engines-ids-{rows}"
-    if not folder.exists():
-        made = folder.with_suffix(".part")
-        made.mkdir(parents=True, exist_ok=True)
-        size = min(_FILE_ROWS, -(-rows // _FEWEST))
-        for k, start in enumerate(range(0, rows, size)):
-            rows_of_file = make_rows(min(size, rows - start), k).with_columns(
-                id=np.arange(start, min(start + size, rows))
-            )
-            rows_of_file.write_parquet(made / f"part{k:03}.parquet")
-        made.rename(folder)
-    return folder
+    return pl.DataFrame({**{name: X[:, j] for j, name in enumerate(features)}, "t": t, "y": y})
 
 
 # --- contestants, each in a process of its own ---
 
 
-def model(trees, depth):
-    from upturn.trees import UpliftForest
-
-    return UpliftForest(trees, max_depth=depth, random_state=0, n_jobs=2)
-
-
-def local(folder, trees, depth):
+def local(task):
     import polars as pl
 
-    return model(trees, depth).fit(pl.read_parquet(folder / "*.parquet", columns=[*FEATURES, "t", "y"]), "y", "t")
+    table = pl.read_parquet(task.folder() / "*.parquet", columns=[*task.features, "t", "y"])
+    return task.model().fit(table, "y", "t")
 
 
-def parquet(folder, trees, depth):
+def parquet(task):
     from upturn import engines
 
-    return engines.fit(model(trees, depth), folder / "*.parquet", "y", "t", features=FEATURES)
+    return engines.fit(task.model(), task.folder() / "*.parquet", "y", "t", features=task.features)
 
 
-def dask(folder, trees, depth):
+def dask(task):
     import dask.dataframe as dd
 
     from upturn import engines
 
-    return engines.fit(model(trees, depth), dd.read_parquet(str(folder / "*.parquet")), "y", "t", features=FEATURES)
+    table = dd.read_parquet(str(task.folder() / "*.parquet"))
+    return engines.fit(task.model(), table, "y", "t", features=task.features)
 
 
-def spark(folder, trees, depth):
+def spark(task):
     from pyspark.sql import SparkSession
 
     from upturn import engines
 
-    frame = SparkSession.getActiveSession().read.parquet(str(folder))
-    how = {"features": FEATURES, "row_id": "id"}  # Spark reads files in an order of its own
-    return engines.fit(model(trees, depth), frame, "y", "t", **how)
+    frame = SparkSession.getActiveSession().read.parquet(str(task.folder()))
+    how = {"features": task.features, "row_id": "id"}  # Spark reads files in an order of its own
+    return engines.fit(task.model(), frame, "y", "t", **how)
+
+
+def lightgbm_dask(task):
+    import dask.dataframe as dd
+    from lightgbm import DaskLGBMClassifier
+
+    table = dd.read_parquet(str(task.folder() / "*.parquet")).persist()
+    model = DaskLGBMClassifier(
+        n_estimators=task.trees, max_depth=task.depth, num_leaves=2**task.depth, max_bin=255, verbose=-1
+    )
+    return model.fit(table[task.features].to_dask_array(lengths=True), table["y"].to_dask_array(lengths=True))
 
 
 def start(name):
     """A cluster of two workers, or a session of two threads; what ends it."""
-    if name == "dask":
+    if name.endswith("dask"):
         from distributed import Client, LocalCluster
 
         client = Client(LocalCluster(2, processes=True, threads_per_worker=1, dashboard_address=None, memory_limit=0))
@@ -197,66 +248,68 @@ class Traffic:
             sys.modules[name].told = real
 
 
-def run_one(name, rows, trees, depth):
-    """Fit once, having fitted to a small table first; what it took and a number that tells models apart."""
+def run_one(name, task):
+    """Fit once, having fitted to a small table first; what it took and what tells models apart."""
     fit, stop = globals()[name], start(name)
-    small, folder = table(_SMALL), table(rows)
-    fit(small, 2, depth)
+    task.folder()
+    fit(task._replace(rows=_SMALL, trees=2))
     with Memory() as memory:
         began, used = time.perf_counter(), _processor_time()
-        fitted = fit(folder, trees, depth)
+        fitted = fit(task)
         seconds, used = time.perf_counter() - began, _processor_time() - used
-    same = 0
-    for part in ("feature", "cut", "left", "gain", "value", "weight"):
-        same = zlib.crc32(np.ascontiguousarray(getattr(fitted.nodes_, part)).tobytes(), same)
     found = {
         "seconds": round(seconds, 2),
         "cpu_seconds": round(used, 2),
         "anonymous_gib": round(memory.most, 2),
-        "model": same,
     }
+    if hasattr(fitted, "nodes_"):
+        found["model"] = 0
+        for part in ("feature", "cut", "left", "gain", "value", "weight"):
+            found["model"] = zlib.crc32(np.ascontiguousarray(getattr(fitted.nodes_, part)).tobytes(), found["model"])
+    if hasattr(fitted, "dual_gap_"):
+        found["model"] = float(f"{fitted.objective_:.8g}")  # sums of floats differ in their last digits
     if name == "local":
         from upturn.metrics import auuc
 
-        test = make_rows(_TEST_ROWS, 10**6)
-        found["auuc"] = round(float(auuc(test["y"], fitted.predict(test.select(FEATURES)), test["t"])), 6)
+        test = make_rows(task.features, _TEST_ROWS, 10**6)
+        found["auuc"] = round(float(auuc(test["y"], fitted.predict(test.select(task.features)), test["t"])), 6)
     stop()
     return found
 
 
-def run_traffic(name, rows, trees, depth):
+def run_traffic(name, task):
     """Round trips and bytes of answers of a fit."""
     fit, stop = globals()[name], start(name)
-    fit(table(_SMALL), 2, depth)  # which also loads what is counted
+    fit(task._replace(rows=_SMALL, trees=2))  # which also loads what is counted
     with Traffic() as traffic:
-        fit(table(rows), trees, depth)
+        fit(task)
     stop()
+    trees = task.trees if task.depth else 1
     return {"round_trips_a_tree": traffic.questions / trees, "megabytes_a_tree": round(traffic.bytes / trees / 1e6, 3)}
 
 
-def run_rival(name, rows, trees, depth):
-    python = os.environ.get("UPTURN_RIVALS", "").split(os.pathsep)[0]
-    if not python:
+def run_rival(name, task):
+    """A forest of another library, in its own environment; None if that is not there.
+
+    Its time has handing over the rows and predicting in it, H2O's the start of its server as well.
+    """
+    import polars as pl
+
+    from upturn.metrics import auuc
+
+    sys.path.insert(0, str(HERE.parent))
+    from benchmarks.rivals._call import call, installed
+
+    contestant, model, parameters = RIVALS[name]
+    if contestant not in installed():
         return None
-    test = BUILD / "engines-test.parquet"
-    if not test.exists():
-        make_rows(_TEST_ROWS, 10**6).write_parquet(test)
-    scores = BUILD / "engines-scores.npy"
-    command = [python, str(HERE / "engines_rivals.py"), name, table(rows), test, scores, trees, depth]
-    run = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
-    lines = [line for line in run.stdout.splitlines() if line.startswith("RESULT ")]
-    if not lines:
-        raise RuntimeError(f"{name} failed:\n{run.stderr[-2000:]}")
-    found = json.loads(lines[-1].removeprefix("RESULT "))
-    if scores.exists():
-        import polars as pl
-
-        from upturn.metrics import auuc
-
-        held = pl.read_parquet(test)
-        found["auuc"] = round(float(auuc(held["y"], np.load(scores), held["t"])), 6)
-        scores.unlink()
-    return found
+    read, held = pl.read_parquet(task.folder() / "*.parquet"), make_rows(task.features, _TEST_ROWS, 10**6)
+    X, asked = (table.select(task.features).to_numpy() for table in (read, held))
+    given = {"X": X, "y": read["y"].to_numpy().astype(float), "t": read["t"].to_numpy()}
+    found = call(contestant, "MODELS", model, {**given, "asked": asked, **parameters(task.trees, task.depth)})
+    score = np.asarray(found.result, float).reshape(len(held), -1)[:, -1]
+    measured = round(float(auuc(held["y"], score, held["t"])), 6)
+    return {"cpu_seconds": round(found.seconds, 2), "gib": round(found.extra / 2**30, 2), "auuc": measured}
 
 
 # --- results ---
@@ -271,7 +324,11 @@ def keep(key, name, found):
 
 def line(name, found, beside):
     if "seconds" not in found:
-        return f"{name:<14} {found}"
+        base = beside.get("local", {}).get("cpu_seconds")
+        times = (
+            f"{found['cpu_seconds'] / base:5.2f} x local's processor time  " if base and "cpu_seconds" in found else ""
+        )
+        return f"{name:<14} {times}{found}"
     words = [f"{name:<14} {found['seconds']:8.1f} s"]
     base = beside.get("local")
     if base is not None and name != "local":
@@ -291,22 +348,24 @@ def main():
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--trees", type=int, default=50)
     parser.add_argument("--depth", type=int, default=8)
+    parser.add_argument("--machine", action="store_true", help="UpliftSVM(p=2) on 20 columns instead of a forest")
     parser.add_argument("--traffic", action="store_true", help="count round trips and bytes instead of time")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    size = (args.rows, args.trees, args.depth)
+    task = Task(args.rows, args.trees, 0 if args.machine else args.depth)
     if args.one:
-        report((run_traffic if args.traffic else run_one)(args.names[0], *size))
+        report((run_traffic if args.traffic else run_one)(args.names[0], task))
         return
     unknown = [name for name in args.names if name not in (*NEEDS, *RIVALS)]
     if unknown:
         parser.error(f"{unknown} are none of {', '.join((*NEEDS, *RIVALS))}")
-    key = f"{args.rows} rows, {args.trees} trees of depth {args.depth}"
+    if not task.depth and (not args.machine or any(name in (*RIVALS, "lightgbm_dask") for name in args.names)):
+        parser.error("trees have a depth of at least 1, and other libraries have no such machine")
     for name in args.names:
         if name in RIVALS:
-            found = run_rival(name, *size)
+            found = run_rival(name, task)
         elif installed(NEEDS[name]):
-            more = ["--traffic"] if args.traffic else []
+            more = [f"--{flag}" for flag in ("traffic", "machine") if getattr(args, flag)]
             options = ["--rows", args.rows, "--trees", args.trees, "--depth", args.depth, *more]
             found = fresh_process(__file__, name, "--one", *options)
         else:
@@ -314,7 +373,7 @@ def main():
         if found is None:
             print(f"{name} is not installed")
             continue
-        beside = keep(key, name, found)
+        beside = keep(task.key, name, found)
         print(line(name, beside[name], beside), flush=True)
 
 

@@ -5,7 +5,7 @@
 Every measurement has a process to itself. A contestant is given the data in its own form (a frame for causalml) before
 the clock starts; extra memory is the peak of the resident set beyond what it is with the data loaded. Compilation and
 imports are not counted: each contestant first runs on a thousand rows. With ``--jobs``, only those are run, and their
-results join those of earlier runs in build/bench_metrics.json; ``--table`` prints all of them.
+results join those of earlier runs in results/metrics.json.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import argparse
 import json
 import sys
 import warnings
+from pathlib import Path
 
-from _measure import BUILD, PeakMemory, best_time, fresh_process, report, write_json
+from _measure import BUILD, PeakMemory, best_time, fresh_process, report
 
+KEPT = Path(__file__).resolve().parent / "results" / "metrics.json"
 AREAS = ["auuc", "auuc joint", "qini", "autoc", "auu", "lift_area", "uplift_at"]
 CURVES = ["uplift curve", "uplift curve joint", "qini curve", "toc curve", "lift curve", "modified uplift curve"]
 VALUES = ["expected_response", "policy_value"]
@@ -109,26 +111,9 @@ def summary(results):
     return lines
 
 
-def markdown(results):
-    """One line per job, as in docs/metrics.md: processor time, which other work on the machine disturbs less than the clock."""
-    lines = []
-    for job, found in {**results["jobs"], **results["bootstraps"]}.items():
-        cells = [job]
-        for name in ("upturn", "sklift", "causalml"):
-            if name not in found:
-                cells.append("")
-                continue
-            it = found[name]
-            ratio = "" if name == "upturn" else f" ({it['cpu_seconds'] / found['upturn']['cpu_seconds']:.1f}x)"
-            cells.append(f"{it['cpu_seconds']:.2f} s{ratio}, {it['extra_bytes'] / 2**20:,.0f} MB")
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(["| job | upturn | scikit-uplift | causalml |", "|---|---|---|---|", *lines])
-
-
 def earlier():
     """Results of earlier runs."""
-    path = BUILD / "bench_metrics.json"
-    return json.loads(path.read_text()) if path.exists() else {}
+    return json.loads(KEPT.read_text()) if KEPT.exists() else {}
 
 
 def main():
@@ -137,16 +122,12 @@ def main():
     parser.add_argument("--bootstrap-rows", type=int, default=100_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--jobs", nargs="+", choices=JOBS + BOOTSTRAPS, help="only these, added to earlier results")
-    parser.add_argument("--table", action="store_true", help="print all results so far and run nothing")
     parser.add_argument("--quick", action="store_true", help="only what is promised: auuc, and its bootstrap")
     parser.add_argument("--contestant", help=argparse.SUPPRESS)
     parser.add_argument("--job", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.contestant:
         contestant(arguments.contestant, arguments.job, arguments.rows, arguments.repeats)
-        return
-    if arguments.table:
-        print(markdown(earlier()))
         return
     from metrics_rivals import RIVALS, available
 
@@ -168,7 +149,10 @@ def main():
         results["bootstraps"] |= race(boots, arguments.bootstrap_rows, arguments.repeats, rivals)
     results["summary"] = summary(results["jobs"] | results["bootstraps"])
     print(json.dumps(results["summary"], indent=1) if not arguments.jobs else "")
-    write_json("bench_metrics", results)
+    whole = {name: parser.get_default(name) for name in sizes} == sizes and not arguments.quick
+    path = KEPT if whole else BUILD / "bench_metrics.json"  # the page has what was measured at full size
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

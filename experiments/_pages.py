@@ -153,7 +153,9 @@ def stale(folder: Path = _kept.RESULTS) -> list[str]:
 
 # ------------------------------------------------------------------------------------- numbers that nothing stands behind
 
-MADE = re.compile(r"<!-- (?:result:[^>]+|[\w ]+(?:: made by [\w.]+)?) -->.*?<!-- end -->", re.DOTALL)
+MADE = re.compile(
+    r"<!-- (?:result:[^>]+|(?!not measured|end )([\w ]+)(?:: made by [\w.]+)?) -->.*?<!-- end -->", re.DOTALL
+)
 EXCUSED = re.compile(r"<!-- (not measured|measured by benchmarks/[\w/]+\.py|an earlier run of [\w.]+) -->\n(?:\|.*\n)+")
 
 
@@ -165,9 +167,14 @@ def unmarked(text: str) -> list[str]:
     return [line for line in lines if re.search(r"(?<![\w^_])\d|(?<!\w)\.\d", re.sub(r"`[^`]*`", "", line))]
 
 
+def marks(text: str) -> list[str]:
+    """Names of tables that are made by scripts of docs."""
+    return [match[1] for match in MADE.finditer(text) if match[1]]
+
+
 def excuses(text: str) -> list[str]:
     """What tables without results are excused by."""
     return [match[1] for match in EXCUSED.finditer(text)]
 
 
-__all__ = ["FOLDERS", "draw", "excuses", "expanded", "pages", "quotes", "stale", "unmarked", "write"]
+__all__ = ["FOLDERS", "draw", "excuses", "expanded", "marks", "pages", "quotes", "stale", "unmarked", "write"]

@@ -1,6 +1,5 @@
 """The harness of quality: halves, pairs, truths, and a run from end to end."""
 
-import importlib.util
 import math
 import sys
 from pathlib import Path
@@ -183,15 +182,6 @@ def test_ranks_and_their_critical_difference(tmp_path):
     assert ranks.cliques(found) == [(1, 2)]
     ranks.draw(found, tmp_path / "ranks.png")
     assert (tmp_path / "ranks.png").stat().st_size > 1000
-
-
-def test_the_page_of_defaults_is_made_of_the_committed_results():
-    spec = importlib.util.spec_from_file_location("make_defaults", ROOT / "docs" / "make_defaults.py")
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    text = made.PAGE.read_text()
-    assert made.page(text) == text
-    assert text.count("±") > 10
 
 
 def test_the_page_of_rivals_is_made_of_the_committed_results():

@@ -66,7 +66,7 @@ def load(path):
 def main(path, table, name, given, answer, repeats):
     warnings.simplefilter("ignore")
     job = getattr(load(path), table)[name]
-    rows = {key: value[()] for key, value in np.load(given).items()}
+    rows = {key: value if value.ndim else value.item() for key, value in np.load(given).items()}
     seconds = []
     for repeat in range(int(repeats)):
         if repeat == int(repeats) - 1:

@@ -22,7 +22,10 @@ def uplift_forest(X, y, t, asked, seed=0, **parameters):
         num_threads=1,
         **parameters,
     )
-    return learner.train(table, verbose=0).predict(pd.DataFrame(asked, columns=names))
+    effect = learner.train(table, verbose=0).predict(pd.DataFrame(asked, columns=names))
+    return (
+        -effect if 2 * np.count_nonzero(t) > len(t) else effect
+    )  # the arm with more rows is its control, whatever its name
 
 
 def forest(X, y, t, asked):

@@ -1,23 +1,10 @@
-"""Write the tables of defaults.md from the committed results: python docs/make_defaults.py
-
-Every number comes from a file under benchmarks/quality/results or experiments. The test suite compares the page with these tables.
-"""
+"""Tables of defaults.md."""
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import sys
-from pathlib import Path
-
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-from benchmarks.quality import run, show  # noqa: E402
-
-PAGE = Path(__file__).with_name("defaults.md")
-RESULTS = ROOT / "benchmarks" / "quality" / "results"
+from page_tables._read import added, experiment, quality
 
 REAL_VALUED = {"Hillstrom-spend-m", "Hillstrom-spend-w", "sim-confounded", "sim-constant", "sim-heavy-tails", "sim-prognostic", "sim-spend", "sim-zhao-2d", "sim-zhao-50d"}  # fmt: skip
 # what, old default, new default, why, file(s), old contestant, new contestant, and which sets, if not all
@@ -52,34 +39,18 @@ def compared():
         "|---|---|---|---|---|---|---|",
     ]
     for what, old, new, why, files, before, after, *only in COMPARED:
-        rows = [
-            row
-            for file in files.split()
-            if (RESULTS / f"{file}.json").exists()
-            for row in run.read(RESULTS / f"{file}.json")
-        ]
+        rows = quality(*files.split())
         for half in ("choose", "report"):
             mine = [row for row in rows if row["half"] == half and all(chosen(row["set"]) for chosen in only)]
-            cells = [
-                _added(show.over_sets(mine, before, after, measure), digits)
-                for measure, digits in (("auuc", 4), ("share", 3))
-            ]
+            cells = [added(mine, before, after, measure, digits) for measure, digits in (("auuc", 4), ("share", 3))]
             if any(cells):
                 lines.append("| " + " | ".join([what, old, new, why, half, *(cell or "–" for cell in cells)]) + " |")
     return "\n".join(lines)
 
 
-def _added(found, digits):
-    if found is None:
-        return ""
-    if found.sets == 1:
-        return f"{found.mean:+.{digits}f} (one set)"
-    return f"{found.mean:+.{digits}f} ± {found.error:.{digits}f} ({found.sets} sets: {found.better} better, {found.worse} worse)"
-
-
 def propensities():
     """The error of the average effect with the old default, logistic regression, and with "auto"."""
-    found = json.loads((ROOT / "experiments" / "propensity_auto.json").read_text())
+    _, found = experiment("propensity_auto")
     words = {
         "half": "at random, one half",
         "tenth": "at random, one tenth",
@@ -105,36 +76,27 @@ def propensities():
     return "\n".join(lines)
 
 
-def _experiment(name):
-    """A script of experiments/, and what it has kept."""
-    path = ROOT / "experiments" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module, json.loads(path.with_suffix(".json").read_text())
-
-
 def intervals():
     """How often the intervals of forests hold the true effect."""
-    experiment, found = _experiment("forest_coverage")
-    return "\n".join(experiment.table(found))
+    module, found = experiment("forest_coverage")
+    return "\n".join(module.table(found))
 
 
 def widths():
     """The intervals beside those of econml."""
-    experiment, found = _experiment("interval_widths")
-    return "\n".join(experiment.table(found))
+    module, found = experiment("interval_widths")
+    return "\n".join(module.table(found))
 
 
 def leaves():
     """Coverage and widths for leaves of several sizes."""
-    experiment, found = _experiment("leaf_sizes")
-    return "\n".join(experiment.table(found))
+    module, found = experiment("leaf_sizes")
+    return "\n".join(module.table(found))
 
 
 def thin():
     """The forest and the learners where an effect is spread thin: correlation with the true effect."""
-    rows = run.read(RESULTS / "forest_thin.json")
+    rows = quality("forest_thin")
     models = ("forest", "s", "t", "x")
     lines = [
         "| simulation | half | splits | " + " | ".join(models) + " |",
@@ -159,18 +121,3 @@ TABLES = {
     "thin": thin,
     "propensities": propensities,
 }
-
-
-def page(text):
-    """The page with its tables made anew."""
-    for name, make in TABLES.items():
-        start, end = (
-            text.index(f"<!-- {name} -->\n") + len(f"<!-- {name} -->\n"),
-            text.index("<!-- end -->", text.index(f"<!-- {name} -->")),
-        )
-        text = text[:start] + make() + "\n" + text[end:]
-    return text
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text()))

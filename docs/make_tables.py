@@ -1,0 +1,32 @@
+"""Write the tables of pages that come from committed results: python docs/make_tables.py
+
+The papers' own tables and figures are made by ``python -m experiments pages``.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+sys.path[:0] = [str(DOCS), str(DOCS.parent)]
+from page_tables import boosting, defaults, ensemble, meta, metrics, scale, svm, trees, umodl  # noqa: E402
+
+PAGES = {
+    f"{module.__name__.split('.')[-1]}.md": module.TABLES
+    for module in (boosting, defaults, ensemble, meta, metrics, scale, svm, trees, umodl)
+}
+
+
+def page(name, text):
+    """The page with its tables made anew."""
+    for mark, make in PAGES[name].items():
+        start = text.index(f"<!-- {mark} -->\n") + len(f"<!-- {mark} -->\n")
+        text = text[:start] + make() + "\n" + text[text.index("<!-- end -->", start) :]
+    return text
+
+
+if __name__ == "__main__":
+    for name in PAGES:
+        path = DOCS / name
+        path.write_text(page(name, path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,130 @@
+"""Tables of scale.md: what benchmarks/bench_engines.py found, and what follows for clusters."""
+
+from __future__ import annotations
+
+import json
+
+from page_tables._read import ROOT, markdown
+
+RESULTS = ROOT / "benchmarks" / "engines.json"
+SHARE, TREES, LARGE = 0.3, 50, "14000000 rows, 50 trees of depth 8"
+BATCH, PASSES, SENT = 32, 9, 255 * 24 * 2**10  # trees, passes of a batch of depth 8, bytes of a partition and tree
+NAMES = {"local": "in memory", "parquet": "Parquet files", "dask": "Dask, two workers", "spark": "Spark, two threads"}
+
+
+def _found():
+    return json.loads(RESULTS.read_text())
+
+
+def times():
+    """Every size of table, by engine."""
+    rows = []
+    for key, found in sorted(_found().items(), key=lambda item: ("machine" in item[0], int(item[0].split()[0]))):
+        size, what = key.split(" rows, ")
+        base = found.get("local", {})
+        for name, words in NAMES.items():
+            one = found.get(name)
+            if not one or "seconds" not in one:
+                continue
+            beside = [
+                f"{one[unit] / base[unit]:.2f}" if base and name != "local" else ""
+                for unit in ("seconds", "cpu_seconds")
+            ]
+            same = "" if not base or name == "local" else "yes" if one["model"] == base["model"] else "**no**"
+            cells = [f"{one['seconds']:.0f} s", beside[0], f"{one['cpu_seconds']:.0f} s", beside[1]]
+            rows.append([f"{int(size):,}", what, words, *cells, f"{one['anonymous_gib']:.1f} GiB", same])
+    head = ["rows", "learnt", "by", "time", "to memory's", "processor time", "to memory's", "most memory of a process"]
+    return markdown([*head, "same model"], rows)
+
+
+def rivals():
+    """Other libraries on the same rows."""
+    names = {
+        "h2o": "H2O's Uplift DRF",
+        "ydf": "ydf's uplift forest",
+        "lightgbm_dask": "LightGBM on Dask: one boosted model of the outcome, all rows and columns",
+    }
+    rows = []
+    for key, found in _found().items():
+        if not any(name in found for name in names):
+            continue
+        base, size = found["local"], key.split()[0]
+        key = key.replace(size, f"{int(size):,}")
+        rows.append([key, "upturn, in memory", f"{base['cpu_seconds']:.1f} s", "1", f"{base['auuc']:.4f}"])
+        for name, words in names.items():
+            if name in found:
+                one = found[name]
+                area = f"{one['auuc']:.4f}" if "auuc" in one else "–"
+                ratio = one["cpu_seconds"] / base["cpu_seconds"]
+                rows.append([key, words, f"{one['cpu_seconds']:.1f} s", f"{ratio:.1f}", area])
+    return markdown(["table", "model", "processor time", "to upturn's", "AUUC of 200,000 unseen rows"], rows)
+
+
+def _microseconds(name):
+    """Processor time for a row that a tree sees."""
+    one = _found()[LARGE][name]
+    return 1e6 * one["cpu_seconds"] / (int(LARGE.split()[0]) * SHARE * TREES)
+
+
+def costs():
+    """What a fit takes, for each thing that there may be more of."""
+    trips = [one for one in _found()[LARGE].values() if "megabytes_a_tree" in one]
+    sent, asked = ([one[key] for one in trips] for key in ("megabytes_a_tree", "round_trips_a_tree"))
+    seen = "for each row that a tree of depth 8 sees, 6 of 12 features a node; reading included"
+    rows = [
+        ["processor time, in memory", f"{_microseconds('local'):.2f} µs {seen}"],
+        *([f"… {NAMES[name]}", f"{_microseconds(name):.2f} µs"] for name in ("parquet", "dask", "spark")),
+        ["bytes a row that workers keep", "one a feature, and 9 (17 with weights)"],
+        ["bytes a row while a tree grows", "13 times the share of rows a tree sees (21 with weights), for each tree of a batch"],
+        ["trees of a batch", f"{BATCH} at most, and as many as grow in 2 GiB a machine"],
+        ["passes over the rows, a batch", f"{PASSES} for trees of depth {PASSES - 1}, with one task for each partition"],
+        ["bytes that a partition sends, a tree", f"24 KiB a node of 6 features and two arms: {SENT / 2**20:.0f} MiB for 255 nodes"],
+        ["bytes that reach the driver, a tree", f"{min(sent):.0f} to {max(sent):.0f} MB, with the rows of small nodes"],
+        ["questions to all partitions, a tree", f"{min(asked):.2f} to {max(asked):.2f}, in batches of 25 trees and more"],
+    ]  # fmt: skip
+    return markdown(["what", "how much"], rows)
+
+
+def clusters():
+    """The arithmetic for a billion and a hundred billion rows on Dask."""
+    each, trees = round(_microseconds("dask"), 2), 200
+    columns = {}
+    for rows, name, partitions, machines, cores in (
+        (10**9, "a billion rows", 500, 16, 4),
+        (10**11, "a hundred billion", 10_000, 100, 32),
+    ):
+        seconds = rows * SHARE * trees * each / 1e6
+        batch = min(BATCH, max(1, int(machines * 2 * 2**30 / (rows * SHARE * 13))))
+        tasks, sent = partitions * PASSES * -(-trees // batch), SENT * partitions * trees
+        columns[name] = {
+            "machines": f"{machines} with {cores} cores",
+            "partitions": f"{partitions:,}",
+            "processor time": f"{rows:,} × {SHARE} × {trees} × {each} µs = {seconds / 3600:,.0f} hours, {_minutes(seconds / machines / cores)} of all cores",
+            "rows on a machine": f"21 bytes each, {rows * 21 / machines / 1e9:,.0f} GB",
+            "trees of a batch": f"{batch}, {rows * SHARE * 13 * batch / machines / 1e9:,.0f} GB a machine",
+            "between workers": f"{sent / 1e12:,.1f} TB, {sent / machines / 1e9:,.0f} GB a machine: {_minutes(8 * sent / machines / 1e10)} at 10 Gbit/s",
+            "tasks": f"{partitions:,} × {PASSES} × {-(-trees // batch)} = {tasks:,}: {_minutes(tasks / 1000)} of Dask's scheduler at a millisecond each",
+        }
+    what = list(next(iter(columns.values())))
+    rows = [[one, *(column[one] for column in columns.values())] for one in what]
+    return markdown([f"{trees} trees of depth 8, 12 features", *columns], rows)
+
+
+def _minutes(seconds):
+    return f"{max(round(seconds / 60), 1)} min"
+
+
+def per_row():
+    """Processor time a row of files, by size."""
+    found = {
+        int(key.split()[0]): one["parquet"]["cpu_seconds"]
+        for key, one in _found().items()
+        if key.endswith(f" {TREES} trees of depth 8") and "parquet" in one
+    }
+    each = {rows: 1e6 * seconds / rows for rows, seconds in sorted(found.items()) if rows >= 5_000_000}
+    spread = max(each.values()) / min(each.values()) - 1.0
+    listed = "; ".join(f"{rows:,} rows {one:.2f} µs" for rows, one in each.items())
+    return f"Processor time for a row of files, all {TREES} trees together: {listed}. The largest is {spread:.0%} above the smallest."
+
+
+TABLES = {"times": times, "rivals": rivals, "costs": costs, "clusters": clusters, "cost a row": per_row}
