@@ -8,6 +8,9 @@ OLDEST := build/oldest
 # Tests that start processes of their own, for which two workers of pytest leave no room.
 CLUSTERS := tests/engines/test_dask.py tests/engines/test_spark.py
 
+# A test that hangs says where, and ends the run.
+HANGS := -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
+
 UPLOT := 1.6.32
 
 .PHONY: demo test test-nojit test-oldest lint bench bench-install guard experiments-quick vendor clean
@@ -20,8 +23,8 @@ demo: $(INSTALLED)
 	$(BIN)/upturn demo --folder build/demo-command
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(CLUSTERS:%=--ignore %)
-	$(BIN)/python -m pytest $(CLUSTERS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(HANGS) $(CLUSTERS:%=--ignore %)
+	$(BIN)/python -m pytest $(HANGS) $(CLUSTERS)
 
 test-nojit: $(INSTALLED)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels tests/features/test_umodl_search.py

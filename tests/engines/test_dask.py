@@ -34,7 +34,10 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of workers that come and go
 
 @pytest.fixture(scope="module")
 def cluster():
+    # A local cluster gives up a worker that is away when the time after its last loss is over, also if it had come back in between:
+    # two kills fifteen seconds apart would leave no worker, and whoever waits for one waits for ever.
     with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
         distributed.LocalCluster(2, processes=True, threads_per_worker=1, dashboard_address=None) as local_cluster,
         distributed.Client(local_cluster),
     ):
