@@ -26,6 +26,7 @@ from upturn.svm import (
     _pairwise,
     _rows,
     _smooth,
+    _solve,
     _system,
 )
 from upturn.svm._energy import EnergyTerm, signed_weights
@@ -419,6 +420,42 @@ def test_the_better_of_newton_and_the_interior_point_is_kept(max_iter):
         assert found.gap <= alone.gap
         w, b, alpha, _ = _newton.run(problem, data, (np.zeros(data.n_columns), np.zeros(data.n_planes)), 1e-9, max_iter)
         assert found.gap <= certified(problem, data, w, b, alpha, 0, "newton").gap
+
+
+@pytest.mark.parametrize("power", [1.0, 1.2, 2.0])
+def test_columns_of_levels_are_solved_as_a_sparse_matrix(power, monkeypatch):
+    """The same optimum, certified in the caller's coordinates, also with rows that cost nothing and from a start nearby."""
+    rng = np.random.default_rng(1)
+    level = rng.integers(0, 80, 2500)
+    levels = (level[:, None] == np.arange(80)).astype(float)
+    X = np.column_stack([(levels - levels.mean(axis=0)) / levels.std(axis=0), rng.normal(size=(2500, 2))])
+    z = np.where(rng.random(2500) < 0.4 + 0.2 * (level < 40), 1.0, -1.0)
+    cost = np.array([[0.02], [0.03]]) * (rng.random(2500) < 0.9)
+    problem, data = MarginProblem(power=power, tol=1e-9), MarginData(X, z, cost)
+    thin, shift = _solve.thinned(X)
+    np.testing.assert_allclose(thin.toarray() + shift, X, atol=1e-14)
+    assert not shift[80:].any()
+    assert thin.nnz == 3 * 2500
+    near, live = solve(problem, MarginData(X, z, 1.1 * cost)), np.flatnonzero(cost[0])
+    found = [solve(problem, data), solve(problem, data, start=(near.coef, near.intercepts))]
+    monkeypatch.setattr(_solve, "thinned", lambda X: None)
+    plain = solve(problem, data)
+    for one in found:
+        proved = certified(problem, data.take(live), one.coef, one.intercepts, one.alpha[:, live], 0, "")
+        assert proved.gap <= 2e-9
+        assert one.objective == pytest.approx(plain.objective, rel=1e-8)
+        if power > 1.0:
+            np.testing.assert_allclose(one.coef, plain.coef, atol=1e-4)
+            np.testing.assert_allclose(one.intercepts, plain.intercepts, atol=1e-4)
+
+
+def test_what_is_not_thin_stays_dense():
+    rng = np.random.default_rng(0)
+    assert _solve.thinned(rng.normal(size=(3000, 80))) is None
+    levels = (rng.integers(0, 80, 3000)[:, None] == np.arange(80)).astype(float)
+    assert _solve.thinned(levels[:1500]) is None
+    assert _solve.thinned(levels[:, :50]) is None
+    assert _solve.thinned(levels) is not None
 
 
 def test_rows_without_cost_do_not_matter():

@@ -110,7 +110,8 @@ class _Local:
             return np.empty((0, 0)), np.empty((0, 0))
         if isinstance(self.X, SparseMatrix):
             rooted = sparse_rows(self.X, self._rows[-1])
-            product = interruptible(lambda: (rooted.T @ rooted).toarray(order="C"))
+            long = 16 * self.X.nnz**2 > LONG * len(self.X) or self.n_columns > 2048
+            product = interruptible(_gram, rooted) if long else _gram(rooted)
             return product, np.ascontiguousarray(self._rows[:-1] @ self.X)
         gram, borders = self._block_products(0)
         for start in range(self._length, self.X.shape[0], self._length):
@@ -132,6 +133,11 @@ class _Local:
             self._scores[hinge.DT] = self.X @ dw
         else:
             self.X.dot(dw, out=self._scores[hinge.DT])
+
+
+def _gram(X: SparseMatrix) -> Floats:
+    gram: Floats = (X.T @ X).toarray(order="C")
+    return gram
 
 
 class HingeRows(_Local):

@@ -1,7 +1,8 @@
 """The door to the margin solvers: which one, on which form of the data.
 
 Done here once for all of them: rows without weight leave, columns far from 0 are centred (exact: the intercepts
-absorb it), problems with more columns than rows are rotated into the space of the rows (exact: w lies in it), and
+absorb it), hundreds of columns that mostly hold one value, such as those of levels, become sparse (by the same shift),
+problems with more columns than rows are rotated into the space of the rows (exact: w lies in it), and
 BLAS keeps to one thread, so that results do not depend on how many there are.
 """
 
@@ -25,6 +26,8 @@ from upturn.svm import _band, _batch, _energy, _newton
 from upturn.svm._problem import MarginData, MarginProblem, MarginSolution
 
 DENSE = 1 << 24  # numbers of a sparse matrix that is solved as a dense one
+THIN_COLUMNS, THIN_ROWS = 64, 2_000  # fewest of a dense matrix that may be solved as a sparse one
+THIN = 50  # times fewer products of cells that it must have then
 MOST_SIDE = 8_000  # of a square matrix of a sparse problem: half a gigabyte
 Start = tuple[Floats, Floats]  # (w, b) of a neighbouring problem
 
@@ -87,6 +90,11 @@ class Prepared:
         self.problem, self.X, self.z = problem, X, z
         if isinstance(X, SparseMatrix):
             return
+        if problem.intercept and self._among_rows is None and self._energy is None:
+            thin = thinned(X)
+            if thin is not None:
+                self.X, self._mean = thin
+                return
         if problem.intercept and len(X) and self._among_rows is None:
             moments = Moments.of(X)
             if far_from_0(moments):
@@ -179,6 +187,26 @@ class Prepared:
                 intercept_high=found.intercept_high + shift,
             )
         return found
+
+
+def thinned(X: Floats) -> tuple[SparseMatrix, Floats] | None:
+    """X less one value for each column, as a sparse matrix, and those values; None unless that spares most of the work.
+
+    A column of a level holds its least value in nearly all rows: less that, a row has a few cells, and Xᵀ X so many squared. What most
+    rows do not share stays as it is.
+    """
+    n, m = X.shape
+    if m < THIN_COLUMNS or n < max(THIN_ROWS, m):
+        return None
+    least = X.min(axis=0)
+    level = np.where(2 * np.count_nonzero(X == least, axis=0) > n, least, 0.0)
+    cells = X != level
+    if THIN * np.square(np.count_nonzero(cells, axis=1)).sum() > n * m * m:
+        return None
+    rows, columns = np.nonzero(cells)
+    ends = np.concatenate(([0], np.cumsum(np.count_nonzero(cells, axis=1))))
+    values = X[rows, columns] - level[columns]
+    return SparseMatrix((values, columns.astype(np.int32), ends.astype(np.int32)), shape=X.shape), level
 
 
 def far_from_0(moments: Moments) -> bool:
