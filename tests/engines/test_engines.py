@@ -1,5 +1,7 @@
 """Tables in parts: the same model as that of the whole table, scores part after part."""
 
+import weakref
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -7,7 +9,7 @@ from sklearn.base import clone
 import upturn
 from upturn import engines
 from upturn.boosting import UpliftBagging, UpliftBoosting
-from upturn.engines import _parts, _scan
+from upturn.engines import _files, _fit, _parts, _sample, _scan
 from upturn.meta import OneVsControl, TLearner
 from upturn.svm import UpliftSVM, UpliftSVMCV
 from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
@@ -265,3 +267,150 @@ def test_scores_need_a_fitted_model_and_its_columns():
     unnamed = UpliftTree(max_depth=0).fit(np.zeros((8, 1)), [0, 1] * 4, [0, 0, 1, 1] * 2)
     with pytest.raises(ValueError, match="without names"):
         engines.predict(unnamed, frame.lazy())
+
+
+# ------------------------------------------------------------------------------------------- frames whose rows change places
+
+
+def dealt(frame, how):
+    """The same rows by a plan that may give them in another order each time, and what it does with them in words."""
+    lazy = frame.lazy()
+    halves = lazy.select("id", *FEATURES), lazy.select("id", "segment", "bought", "weight")
+    if how == "join":
+        return halves[0].join(halves[1], on="id")
+    return lazy.group_by("id").agg(pl.all().first()) if how == "group" else lazy.unique()
+
+
+@pytest.mark.parametrize("how", ["join", "group", "unique"])
+def test_rows_that_change_places_between_two_readings_are_settled_first(how, small_parts, tmp_path):
+    """Each person has the outcome of her own group and age, whatever order the plan gives rows in."""
+    rng = np.random.default_rng(0)
+    n = 20_000
+    x, arm = rng.choice([-1.0, 1.0], n), rng.choice(["none", "mail"], n)
+    frame = table(n=n).with_columns(
+        age=x, segment=pl.Series(arm), bought=((arm == "mail") & (x > 0)).astype(np.int64), weight=pl.lit(1.0)
+    )
+    lazy = dealt(frame, how)
+    assert not _scan.steady(lazy)
+    model = engines.fit(UpliftTree(max_depth=1), lazy, "bought", "segment", features=["age"], scratch=tmp_path)
+    np.testing.assert_allclose(model.predict(pl.DataFrame({"age": [-1.0, 1.0]})), [0.0, 1.0], atol=1e-9)
+    assert not list(tmp_path.iterdir())
+    scored = lazy.with_columns(score=pl.col("age"))
+    expected = engines.evaluate(
+        frame.with_columns(score=pl.col("age")).lazy(), "bought", ["score"], "segment", interval=None
+    )
+    found = engines.evaluate(scored, "bought", ["score"], "segment", interval=None)
+    assert found["score"]["auuc"] == pytest.approx(expected["score"]["auuc"], rel=1e-12)
+    drawn = engines.sample(lazy, 400, random_state=0, treatment="segment")
+    treated = drawn.filter(pl.col("segment") == "mail")
+    assert abs(len(treated) - 400 * (arm == "mail").mean()) <= 1
+    assert (treated["bought"] == (treated["age"] > 0)).all()
+
+
+def test_who_ties_in_a_frame_whose_rows_change_places_needs_a_name(small_parts):
+    frame = table().with_columns(score=pl.col("visits").cast(pl.Float64))
+    lazy = frame.lazy().join(frame.lazy().select("id"), on="id")
+    with pytest.raises(ValueError, match="pass row_id="):
+        engines.target(lazy, "score", fraction=0.21)
+    plan = engines.target(lazy, "score", fraction=0.21, row_id="id")
+    expected = engines.target(frame.lazy(), "score", fraction=0.21, row_id="id")
+    kept = [one.table.collect().sort("id")["recommended"] for one in (plan, expected)]
+    assert (kept[0] == kept[1]).all()
+
+
+def test_which_plans_keep_the_order_of_rows(tmp_path):
+    table().write_parquet(tmp_path / "a.parquet")
+    scan = pl.scan_parquet(tmp_path / "a.parquet")
+    other = pl.when(pl.col("age") > 3).then(1).otherwise(0).alias("x")
+    kept = [scan, scan.filter(pl.col("age") > 3), scan.with_columns(other), scan.select("age", other), scan.head(9)]
+    kept += [
+        scan.drop("age"),
+        scan.rename({"age": "years"}),
+        scan.with_row_index(),
+        pl.concat([scan, scan]),
+        table().lazy(),
+    ]
+    assert all(map(_scan.steady, kept))
+    dealt_anew = [scan.sort("visits"), scan.select(pl.all().shuffle()), scan.join(scan, on="id"), scan.unique()]
+    assert not any(map(_scan.steady, dealt_anew))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "n", "expected"),
+    [((1, 5, 5), 10, (1, 5, 4)), ((10, 50, 50), 10, (1, 5, 4)), ((100, 100), 7, (4, 3)), ((1, 1, 98), 3, (1, 1, 1)), ((3, 3, 3), 2, (1, 1, 1))],
+)  # fmt: skip
+def test_every_arm_has_its_share_of_a_sample_to_a_row(sizes, n, expected):
+    assert _sample._shares(n, np.array(sizes)).tolist() == list(expected)
+
+
+@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize(
+    ("model", "arms", "real"),
+    [
+        (UpliftForest(4, random_state=0), 2, False),
+        (UpliftForest(4, random_state=0), 4, True),
+        (UpliftForest(4, center=True, propensity="trees", random_state=0), 2, True),
+        (UpliftForest(4, center=True, propensity="trees", random_state=0), 4, False),
+        (UpliftForest(20, inference=True, propensity="trees", random_state=0), 4, True),
+        (UpliftSVM(), 2, False),
+    ],
+)
+def test_as_much_scratch_space_is_asked_for_as_is_taken(model, arms, real, weight, monkeypatch, tmp_path):
+    if getattr(model, "inference", False):
+        monkeypatch.setattr("upturn.trees._forest._MANY", 40)
+    taken, most, asked, n = [0], [0], [0], 4000
+    made = _files.Scratch.empty
+
+    def empty(self, shape, kind):
+        array = made(self, shape, kind)
+        taken[0] += array.nbytes
+        most[0] = max(most[0], taken[0])
+        if isinstance(array.base, np.memmap):
+            weakref.finalize(array.base, lambda size=array.nbytes: taken.__setitem__(0, taken[0] - size))
+        return array
+
+    def room(n, a_row, *more):
+        asked[0] = max(asked[0], a_row * n)
+
+    monkeypatch.setattr(_files.Scratch, "empty", empty)
+    monkeypatch.setattr(_fit, "_check_room", room)
+    names = ("none", "mail", "call", "text")[:arms]
+    frame = table(n=n, arms=names, real=real).with_columns(city=pl.Series(np.arange(n) % 60).cast(pl.String))
+    engines.fit(clone(model), frame.lazy(), "bought", "segment", weight, FEATURES, scratch=tmp_path)
+    assert 0 < most[0] <= 1.1 * asked[0]
+
+
+def test_files_of_unlike_kinds_are_refused_in_one_line(tmp_path):
+    table().write_parquet(tmp_path / "0.parquet")
+    for other, said in (
+        (pl.lit("2026-01-01").str.to_date(), "holds numbers in .*0.parquet' and date values in"),
+        (pl.concat_list("visits"), "holds numbers in .*0.parquet' and list values in"),
+    ):
+        table().with_columns(visits=other).write_parquet(tmp_path / "1.parquet")
+        with pytest.raises(TypeError, match=f"^column 'visits' {said}") as caught:
+            engines.fit(UpliftTree(), tmp_path, "bought", "segment", features=FEATURES)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(ValueError, match=r"^the table's columns cannot be told: .*nothing") as caught:
+        engines.fit(UpliftTree(), table().lazy().select("nothing"), "bought", "segment")
+    assert "\n" not in str(caught.value)
+    broken = table().lazy().with_columns(visits=pl.col("city").cast(pl.Int64))
+    with pytest.raises(RuntimeError, match=r"^the table could not be read: ") as caught:
+        engines.sample(broken, 5, random_state=0)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_dask_table_on_threads_fails_in_one_line():
+    dd = pytest.importorskip("dask.dataframe")
+    import dask
+
+    whole = table().to_pandas()
+    pieces = [whole.iloc[:500], whole.iloc[500:].drop(columns="visits")]
+    parted = dd.from_delayed([dask.delayed(piece) for piece in pieces], meta=whole.iloc[:0], verify_meta=False)
+    with pytest.raises(RuntimeError, match=r"^Dask could not compute the table.*visits") as caught:
+        engines.fit(UpliftForest(2), parted, "bought", "segment", None, FEATURES)
+    assert "\n" not in str(caught.value)
+    numbered = whole.rename(columns={"age": 0})
+    found = engines.fit(
+        UpliftTree(max_depth=2), dd.from_pandas(numbered, npartitions=2), "bought", "segment", None, ["0", "visits"]
+    )
+    assert found.feature_names_in_.tolist() == ["0", "visits"]

@@ -239,14 +239,14 @@ def read_files(
 def _look_and_keep(columns: pl.LazyFrame, roles: Roles, targets: _Targets, texts: bool, span: Span) -> Described:
     """The first look at a part; its outcome, labels and weights are kept."""
     part, mine = read(columns, span), slice(span.start, span.stop)
-    labels = _coded(part[roles.treatment]) if texts else part[roles.treatment]
+    labels = coded(part[roles.treatment]) if texts else part[roles.treatment]
     described, targets.y[mine], targets.code[mine], weight = look_at(roles, Raw(span.number, part), labels)
     if targets.weight is not None:
         targets.weight[mine] = weight
     return described
 
 
-def _coded(labels: pl.Series) -> Any:
+def coded(labels: pl.Series) -> Any:
     """Labels that are text as numbers, without a Python object for every row; what is missing is left to be refused."""
     if labels.null_count():
         return labels

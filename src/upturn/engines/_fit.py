@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from upturn._parameters import check_parameters
 from upturn._results import plural
@@ -17,16 +17,21 @@ from upturn.engines._filters import learn_filter
 from upturn.engines._gather import Roles, gather
 from upturn.engines._kinds import engine_of
 from upturn.engines._learn import check_spread, learn, learn_whole
+from upturn.engines._numbers import Whole
 from upturn.engines._open import library_of, names_in, opened
-from upturn.engines._scan import polars, scan
+from upturn.engines._scan import polars, scan, schema_of, settled
 from upturn.engines._svm import check_machine, is_machine
 from upturn.engines._umodl import learn_umodl
 from upturn.features import FilterSelector, UMODLDiscretizer, UMODLSelector
 from upturn.meta import OneVsControl
 from upturn.trees._base import TreeModel
 
+if TYPE_CHECKING:
+    import polars as pl
+
 _ROOM = 1.1  # times what rows take, that must be free on the disk
-_NUMBERS = 64  # bytes of a row besides its codes: outcome, weight, words, and those of a centred outcome
+# Bytes of a row besides its codes: outcome, weight and words; more where the outcome is centred, chances are estimated or intervals rehearsed.
+_NUMBERS, _CENTRED, _REHEARSED, _AN_ARM = 96, 200, 480, 32
 
 
 def fit(
@@ -63,8 +68,9 @@ def fit(
         On Dask and Spark, a column with a whole number for each row, no two the same, by which samples are drawn: then the model does not depend on the
         order of rows or partitions. Without it rows are numbered in the order of partitions, as in the whole table.
     scratch : path, optional
-        For Parquet files, a folder with room for a byte a value and 64 bytes a row (twice and three times that for ``inference``); the system's folder for
-        temporary files by default.
+        For Parquet files, a folder with room for a byte a value and 96 bytes a row, some 300 with a centred outcome, which outcomes of more than two values
+        are by default, 550 for ``inference``, eight bytes a value and level for machines; the system's folder for temporary files by default. A lazy frame with joins, groups or sorts, whose
+        rows may come in another order whenever it is read, is written there as well.
 
     Returns
     -------
@@ -89,26 +95,30 @@ def fit(
     _check_model(model)
     if row_id is not None:
         raise ValueError("row_id= is for tables of Dask and Spark: rows of files count by their place; leave it out")
-    frame = scan(table)
-    roles = _read_roles(frame.collect_schema().names(), y, treatment, sample_weight, features)
+    named = scan(table)
+    roles = _read_roles(schema_of(named).names(), y, treatment, sample_weight, features)
     folder = _new_folder(scratch)
     try:
-        n, codes = int(frame.select(polars().len()).collect().item()), isinstance(model, TreeModel) or is_machine(model)
-        _check_room(n, _bytes_of_a_row(model, len(roles.features)), roles, folder)
-        with all_or_nothing(model):
+        with settled(named.select(*roles.features, *roles.taken), folder) as frame, all_or_nothing(model):
             check_parameters(model)
-            if codes:
-                whole = read_files(frame, n, roles, folder, model.control, getattr(model, "n_jobs", None))
-                with opened(frame, [*roles.features, *roles.taken]) as raws:
-                    learn_whole(model, whole, raws, roles, "polars")
-            else:
-                data = gather(
-                    frame, roles, folder, control=model.control, outcome=model._outcome, float32=model._float32
-                )
-                model._learn(data, "polars")
+            _fit_files(model, frame, roles, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return model
+
+
+def _fit_files(model: Any, frame: pl.LazyFrame, roles: Roles, folder: Path) -> None:
+    """Fit a model to a table that is read in parts, with numbers per row in files of a folder."""
+    n = int(frame.select(polars().len()).collect().item())
+    _check_room(n, _bytes_of_a_row(model, len(roles.features)), roles, folder)
+    if isinstance(model, TreeModel) or is_machine(model):
+        whole = read_files(frame, n, roles, folder, model.control, getattr(model, "n_jobs", None))
+        _check_room(n, _bytes_of_a_row(model, len(roles.features), whole), roles, folder)
+        with opened(frame, [*roles.features, *roles.taken]) as raws:
+            learn_whole(model, whole, raws, roles, "polars")
+    else:
+        data = gather(frame, roles, folder, control=model.control, outcome=model._outcome, float32=model._float32)
+        model._learn(data, "polars")
 
 
 def _fit_counts(model: Any, table: Any, named: Any, row_id: Any, scratch: Any) -> Any:
@@ -200,13 +210,18 @@ def _new_folder(scratch: Any) -> Path:
     return Path(tempfile.mkdtemp(prefix="upturn-", dir=scratch))
 
 
-def _bytes_of_a_row(model: Any, p: int) -> int:
-    """How much scratch space a row of ``p`` features needs."""
+def _bytes_of_a_row(model: Any, p: int, whole: Whole | None = None) -> int:
+    """How much scratch space a row of ``p`` features needs, as far as that is known before the table has been read (``whole``) or after."""
     if not isinstance(model, TreeModel):
-        return 8 * p
-    return (
-        2 * p + 3 * _NUMBERS if getattr(model, "inference", False) else p + _NUMBERS
-    )  # a rehearsal has rows of its own
+        levels = () if whole is None else (len(one) for one in whole.schema.levels if one is not None)
+        return 8 * max(p, p + sum(levels))
+    arms = 1 if whole is None else len(whole.labels) - 1
+    if getattr(model, "inference", False):  # a rehearsal has rows of its own
+        return 2 * p + _REHEARSED + _AN_ARM * arms
+    center, propensity = getattr(model, "center", False), getattr(model, "propensity", "shares")
+    centred = center is True or (center == "auto" and whole is not None and not whole.scale.binary)
+    estimated = not isinstance(propensity, str) or propensity not in ("auto", "shares")
+    return p + _NUMBERS + (_CENTRED if centred else 0) + (_CENTRED + _AN_ARM * arms if estimated else 0)
 
 
 def _check_room(n: int, a_row: int, roles: Roles, folder: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from upturn.engines._kinds import engine_of
 from upturn.engines._numbers import Raw
 from upturn.engines._places import Here, Merge, answer, merged, told
-from upturn.engines._scan import parts, polars, scan
+from upturn.engines._scan import parts, polars, scan, schema_of, settled
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,7 +47,8 @@ def opened(table: Any, columns: Sequence[str]) -> Iterator[Any]:
     """Some columns of a table as places of ``Raw``."""
     spread = engine_of(table)
     if spread is None:
-        yield Files(scan(table).select(columns), len(columns))
+        with settled(scan(table).select(columns)) as frame:
+            yield Files(frame, len(columns))
         return
     with spread.places(table, columns) as places:
         yield places
@@ -56,7 +57,7 @@ def opened(table: Any, columns: Sequence[str]) -> Iterator[Any]:
 def names_in(table: Any) -> list[str]:
     """The names of a table's columns."""
     if engine_of(table) is None:
-        return scan(table).collect_schema().names()
+        return schema_of(scan(table)).names()
     return [str(name) for name in table.columns]
 
 

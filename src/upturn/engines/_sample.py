@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -12,12 +12,16 @@ from upturn._arrays import Arms, Ints
 from upturn._parameters import SEED, check, whole
 from upturn._seeds import make_seed
 from upturn._target import Label, find_labels, read_labels, sort_labels
+from upturn.engines._files import coded
 from upturn.engines._kinds import engine_of
 from upturn.engines._numbers import Raw, series_of
 from upturn.engines._open import check_column, names_in
-from upturn.engines._scan import polars, scan
+from upturn.engines._scan import polars, said, scan, settled
 from upturn.kernels import sampling
 from upturn.kernels.hashing import SPLIT, words
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def sample(table: Any, n: int, random_state: Any = None, *, treatment: str | None = None) -> Any:
@@ -54,32 +58,45 @@ def sample(table: Any, n: int, random_state: Any = None, *, treatment: str | Non
     spread, seed = engine_of(table), make_seed(random_state)
     if spread is not None:
         return _sample_spread(spread, table, int(n), seed, treatment)
-    pl, frame = polars(), scan(table)
-    count = int(frame.select(pl.len()).collect().item())
-    if n >= count:
-        return frame.collect()
-    arm, sizes = np.zeros(count, np.uint8), np.array([count])
-    if treatment is not None:
-        labels, arm = find_labels(read_labels(frame.select(treatment).collect()[treatment]))
-        sizes = np.bincount(arm, minlength=len(labels))
-    hashes, chosen = np.empty(count, np.uint64), np.zeros(count, np.bool_)
-    words(seed, SPLIT, np.uint64(0), hashes)
-    for code, wanted in enumerate(_shares(int(n), sizes).tolist()):
-        mine = np.flatnonzero(arm == code)
-        chosen[mine[np.argsort(hashes[mine], kind="stable")[:wanted]]] = True
-    return frame.filter(pl.Series(chosen)).collect()
+    with settled(scan(table)) as frame:
+        return _sample_files(frame, int(n), seed, treatment)
+
+
+def _sample_files(frame: pl.LazyFrame, n: int, seed: np.uint64, treatment: str | None) -> pl.DataFrame:
+    """The rows with the smallest hashes of a table that is read in parts."""
+    pl = polars()
+    try:
+        count = int(frame.select(pl.len()).collect().item())
+        if n >= count:
+            return frame.collect()
+        arm, sizes = np.zeros(count, np.uint8), np.array([count])
+        if treatment is not None:
+            column = frame.select(treatment).collect()[treatment]
+            texts = column.dtype in (pl.String, pl.Categorical, pl.Enum)
+            labels, arm = find_labels(read_labels(coded(column) if texts else column))
+            sizes = np.bincount(arm, minlength=len(labels))
+        hashes, chosen = np.empty(count, np.uint64), np.zeros(count, np.bool_)
+        words(seed, SPLIT, np.uint64(0), hashes)
+        for code, wanted in enumerate(_shares(n, sizes).tolist()):
+            mine = np.flatnonzero(arm == code)
+            chosen[mine[np.argsort(hashes[mine], kind="stable")[:wanted]]] = True
+        return frame.filter(pl.Series(chosen)).collect()
+    except pl.exceptions.PolarsError as error:
+        raise RuntimeError(f"the table could not be read: {said(error)}") from None
 
 
 def _shares(n: int, sizes: Ints) -> Ints:
     """How many rows of each arm: in proportion, rounded so that they add up, and one at least."""
     exact = n * sizes / sizes.sum()
     wanted = np.maximum(np.floor(exact), 1).astype(np.int64)
-    while wanted.sum() > n and wanted.max() > 1:
-        wanted[wanted.argmax()] -= 1
-    order = np.argsort(-(exact - np.floor(exact)), kind="stable")
-    for code in order[: max(n - int(wanted.sum()), 0)]:
-        wanted[code] += 1
-    return np.asarray(np.minimum(wanted, sizes))
+    while wanted.sum() > n and wanted.max() > 1:  # from whom has most beyond its share
+        beyond = np.where(wanted > 1, wanted - exact, -np.inf)
+        wanted[beyond.argmax()] -= 1
+    wanted = np.minimum(wanted, sizes)
+    while wanted.sum() < n:  # to whom most is owed, of those who have more rows
+        owed = np.where(wanted < sizes, exact - wanted, -np.inf)
+        wanted[owed.argmax()] += 1
+    return np.asarray(wanted)
 
 
 def _sample_spread(spread: Any, table: Any, n: int, seed: np.uint64, treatment: str | None) -> Any:

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import glob
 import os
+import re
+import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import polars as pl
 
 _VALUES = 2**23  # of one part
+# Steps of a plan, as polars prints it, that give the rows in one order whenever they are taken; a function of the user's is one of them.
+_STEADY = re.compile(
+    r"(Parquet|IPC|Csv|CSV|NDJSON) SCAN .*|DF \[.*|PROJECT .*|ESTIMATED ROWS: .*|ROW_INDEX: .*|SELECTION: .*|SLICE.*|SELECT \[.*|"
+    r"SELECT|FROM|FILTER .*|WITH_COLUMNS:|\[.*\]|simple π .*|(END )?UNION(\[maintain_order: true\])?|PLAN \d+:|"
+    r"SORT BY \[maintain_order: true\].*|OPAQUE_PYTHON"
+)
+_CHANCE = re.compile(r"\b(shuffle|sample|unique|rand\w*)\b")
 _INSTALL = "engines read tables with polars: pip install 'upturn[engines]'"
 
 
@@ -54,7 +64,45 @@ def scan(table: Any) -> pl.LazyFrame:
     alike: pl.LazyFrame = library.concat(
         [library.scan_parquet(name).select(columns) for name in names], how="vertical_relaxed"
     )
+    schema_of(alike)
     return alike
+
+
+def steady(frame: pl.LazyFrame) -> bool:
+    """Whether a frame's rows come in one order, however often it is read: joins, groups and sorts with ties deal them anew each time."""
+    lines = [line.strip() for line in frame.explain(optimized=False).splitlines()]
+    return all(_STEADY.fullmatch(line) and not _CHANCE.search(line) for line in lines if line)
+
+
+@contextmanager
+def settled(frame: pl.LazyFrame, folder: str | os.PathLike[str] | None = None) -> Iterator[pl.LazyFrame]:
+    """A frame that may be read several times: one whose rows might change places is carried out once, into a file that goes at the end."""
+    if steady(frame):
+        yield frame
+        return
+    with tempfile.TemporaryDirectory(prefix="upturn-", dir=folder) as own:
+        file = os.path.join(own, "table.parquet")
+        try:
+            frame.sink_parquet(file)
+        except (polars().exceptions.PolarsError, OSError) as error:
+            raise RuntimeError(
+                f"the table could not be written to {own}, to be read more than once: {said(error)}"
+            ) from None
+        kept: pl.LazyFrame = polars().scan_parquet(file)
+        yield kept
+
+
+def said(error: Exception) -> str:
+    """The first line of what another library says."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def schema_of(frame: pl.LazyFrame) -> pl.Schema:
+    """Names and kinds of a frame's columns; what cannot be found out is told in one line."""
+    try:
+        return frame.collect_schema()
+    except (polars().exceptions.PolarsError, OSError) as error:
+        raise ValueError(f"the table's columns cannot be told: {said(error)}") from None
 
 
 def _schema(name: str) -> dict[str, Any]:
@@ -67,8 +115,8 @@ def _schema(name: str) -> dict[str, Any]:
 
 
 def _check_schemas(names: Sequence[str], schemas: Sequence[dict[str, Any]]) -> None:
-    """Refuse files that lack columns of others, and columns that are text here and something else there; numbers of different sizes are one kind."""
-    library, first = polars(), schemas[0]
+    """Refuse files that lack columns of others, and columns of unlike kinds; numbers of different sizes are one kind."""
+    first = schemas[0]
     for name, schema in zip(names, schemas, strict=True):
         more, less = set(schema) - set(first), set(first) - set(schema)
         if more or less:
@@ -78,13 +126,27 @@ def _check_schemas(names: Sequence[str], schemas: Sequence[dict[str, Any]]) -> N
                 "done with them, as in polars.scan_parquet(files, missing_columns='insert', extra_columns='ignore')"
             )
         for column, kind in schema.items():
-            texts = [one in (library.String, library.Categorical, library.Enum) for one in (first[column], kind)]
-            if texts[0] != texts[1] and library.Null not in (first[column], kind):
-                text, other = (names[0], name) if texts[0] else (name, names[0])
-                raise TypeError(
-                    f"column {column!r} holds text in {text!r} and none in {other!r}: expected the same kind of values everywhere; convert it, "
-                    "as in polars.col(name).cast(polars.String)"
-                )
+            sorts = _sort(first[column]), _sort(kind)
+            if "nothing" in sorts or sorts[0] == sorts[1]:
+                continue
+            if "text" in sorts:
+                text, other = (names[0], name) if sorts[0] == "text" else (name, names[0])
+                found = f"holds text in {text!r} and none in {other!r}"
+            else:
+                found = f"holds {sorts[0]} in {names[0]!r} and {sorts[1]} in {name!r}"
+            raise TypeError(
+                f"column {column!r} {found}: expected the same kind of values everywhere; convert it, as in polars.col(name).cast(polars.String)"
+            )
+
+
+def _sort(kind: Any) -> str:
+    """What a column holds, in a word."""
+    library = polars()
+    if kind in (library.String, library.Categorical, library.Enum):
+        return "text"
+    if kind == library.Null:
+        return "nothing"
+    return "numbers" if kind.is_numeric() or kind == library.Boolean else str(kind).split("(")[0].lower() + " values"
 
 
 def _files(name: str) -> list[str]:
@@ -107,8 +169,7 @@ def read(frame: pl.LazyFrame, span: Span) -> pl.DataFrame:
     try:
         part = frame.slice(span.start, span.stop - span.start).collect()
     except (polars().exceptions.PolarsError, OSError) as error:
-        said = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise RuntimeError(f"it could not be read ({said}): files must stay as they are until the end") from None
+        raise RuntimeError(f"it could not be read ({said(error)}): files must stay as they are until the end") from None
     if len(part) != span.stop - span.start:
         raise RuntimeError(
             f"it had {span.stop - span.start:,} rows and has {len(part):,} now: the table must not change while it is read; write it to "

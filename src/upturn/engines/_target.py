@@ -26,7 +26,7 @@ from upturn.engines._measured import read_number
 from upturn.engines._numbers import Raw, read_ids, series_of
 from upturn.engines._open import check_column, names_in, opened
 from upturn.engines._places import Places
-from upturn.engines._scan import polars, scan
+from upturn.engines._scan import polars, scan, steady
 from upturn.kernels.hashing import TIES, words_of
 from upturn.policy._gate import People, read_limit, read_others, read_plan
 from upturn.policy._path import list_upgrades, rounded_up
@@ -166,7 +166,7 @@ def target(
         offers = places.change(partial(_offers, spec, np.cumsum([0, *sizes]).tolist()))
         end = _find_end(offers, limit)
     by_id = end.tied or bool(end.filled)
-    if by_id and row_id is None and engine_of(table) is not None:
+    if by_id and row_id is None and (engine_of(table) is not None or not steady(scan(table))):
         raise ValueError(
             f"{'people tie at the cut' if end.tied else 'what is left of the budget goes to single people'}, so who is treated depends on what rows are "
             "called: pass row_id=, a column with a whole number for each row, no two the same"
