@@ -401,8 +401,9 @@ def _factorize(labels: NDArray[Any]) -> tuple[list[Any], NDArray[np.uint8]]:
 
 def _not_too_many(count: int, n: int, example: Any) -> None:
     if count > _MOST_LABELS:
+        shown = example.item() if isinstance(example, np.generic) else example
         raise ValueError(
-            f"treatment has {count:,} distinct values in {n:,} rows (such as {example!r}): expected the labels of "
+            f"treatment has {count:,} distinct values in {n:,} rows (such as {shown!r}): expected the labels of "
             f"at most {_MOST_LABELS} arms; is a feature, an id or the outcome in its place?"
         )
 

@@ -1,5 +1,6 @@
 """``upturn check``: roles of columns by flags, file and sight; leaks; exit codes; one line for every error."""
 
+import io
 import tomllib
 
 import numpy as np
@@ -81,6 +82,22 @@ def test_an_outcome_that_never_changes_is_named(upturn, mail):
     assert "upturn: --weight holds 1 negative value" in upturn("check", "mail.csv", *FLAGS, "--weight", "w", "-q").err
 
 
+@pytest.mark.parametrize(
+    ("name", "gap"), [("none.csv", None), ("none.parquet", None), ("nan.parquet", float("nan")), ("some.csv", None)]
+)
+def test_an_outcome_that_is_missing_everywhere(upturn, mail, name, gap):
+    """As a CSV has it, which is text to polars, and as other formats do; some.csv: in every row of a known arm."""
+    table = mail.with_columns(visit=pl.lit(gap, pl.Float64)).drop("clicks")
+    if name == "some.csv":
+        lost = pl.int_range(pl.len()) == 0
+        table = table.with_columns(visit=pl.when(lost).then(1), segment=pl.when(~lost).then("segment"))
+    table.write_csv(name) if name.endswith("csv") else table.write_parquet(name)
+    said = f"upturn: --outcome visit: every value of the outcome is missing in {name}; fill it in, or name another column\n"
+    for command in (("check",), ("fit", "--model", "tree")):
+        ran = upturn(*command, name, *FLAGS, "--quiet")
+        assert (ran.code, ran.err) == (2, said)
+
+
 def test_outcomes_in_words(upturn, mail):
     words = mail.with_columns(visit=pl.when(pl.col("visit") == 1).then(pl.lit("yes")).otherwise(pl.lit("no")))
     words.write_csv("yes.csv")
@@ -137,6 +154,7 @@ def test_expected_shares(upturn, mail):
         ([], "no table was named"),
         (["mail.csv", *FLAGS, "--expected", "half"], "expected a share for each arm, as in control=0.5,mail=0.5"),
         (["mail.csv", *FLAGS, "--alpha", "2"], "--alpha 2.0: expected a probability"),
+        (["mail.csv", *FLAGS, "--jobs", "0"], "--jobs 0: expected a number of threads such as 4, or -1 for every core"),
         (["mail.csv", *FLAGS, "--alpha", "x"], "Invalid value for '--alpha'"),
         (["mail.csv", "--outcom", "visit"], "No such option"),
         (["mail.csv", *FLAGS, "--drop", "age,region,spend_before,member,clicks"], "has no feature left"),
@@ -181,6 +199,41 @@ def test_a_file_of_roles_about_another_table(upturn, mail):
     ran = upturn("check", "other.csv", "--outcome", "came", "--treatment", "arm")
     assert ran.code == 1
     assert "upturn.toml is about another table: not used" in ran.err
+
+
+def test_a_file_of_roles_that_names_no_table(upturn, mail, monkeypatch):
+    """As the first run writes it that reads standard input."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(mail.write_csv().encode())))
+    assert upturn("check", "-", *FLAGS).code == 1
+    ran = upturn("check")
+    assert ran.code == 2
+    said = "no table was named: give a file, as in `upturn check mail.csv …`; upturn.toml names no data either"
+    assert ran.err == f"upturn: {said}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("control = 'contrl'", "control = contrl: there is no such arm; did you mean 'control'?"),
+        ("treatment = 'arm'", "treatment = arm: mail.csv has no column 'arm'; there are customer, joined, age"),
+        ("weight = 'w'", "weight = w: mail.csv has no column 'w'; there are customer, joined, age"),
+        ("outcome = 'visit=x'", "outcome = visit=x: visit has no such value; there are 0, 1;"),
+    ],
+)
+def test_what_a_file_of_roles_gets_wrong_is_said_of_the_file(upturn, mail, tmp_path, line, message):
+    mail.write_csv("mail.csv")
+    role = line.partition(" ")[0]
+    lines = {"outcome": "outcome = 'visit'", "treatment": "treatment = 'segment'", role: line}
+    (tmp_path / "upturn.toml").write_text("\n".join(lines.values()))
+    ran = upturn("check", "mail.csv", "--quiet")
+    assert ran.code == 2
+    assert f"upturn: upturn.toml has {message}" in ran.err
+    assert ran.err.endswith(f" mend the file, or use --{role}\n")
+    if role == "control":  # which is of the flag again, where there is one
+        assert (
+            "upturn: --control cntrol: there is no such arm"
+            in upturn("check", "--control", "cntrol", "mail.csv", "-q").err
+        )
 
 
 @pytest.mark.parametrize(

@@ -406,7 +406,9 @@ def test_a_download_is_a_note(run, monkeypatch, flags):
         ),
         ("target model.upturn new.csv --value mail=3", "--value mail=3: expected a number or a column"),
         ("target model.upturn new.csv --value valu", "has no column 'valu'"),
-        ("target model.upturn new.csv --fraction 3", "fraction"),
+        ("target model.upturn new.csv --fraction 3", "--fraction 3.0: expected"),
+        ("target model.upturn new.csv --fraction 0.2 --budget 300", "--fraction 0.2 and --budget 300.0 both limit"),
+        ("datasets list --jobs 0", "--jobs 0: expected a number of threads"),
         ("select --method umodel", "did you mean 'umodl'?"),
         ("show model.upturn --tree 99", "the trees are numbered from 0 to 9"),
         ("export model.upturn --to onnx", "--to onnx: there are json, text"),
@@ -468,8 +470,64 @@ def test_a_defect_is_not_hidden(run, monkeypatch):
         raise AssertionError("a defect")
 
     monkeypatch.setitem(_show.EXPORTS, "json", broken)
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError) as caught:
         run("export", "model.upturn")
+    assert caught.value.__notes__ == ["This is a defect of upturn: please report it, with the lines above."]
+
+
+def test_an_error_that_no_line_of_ours_raised_is_a_defect(run, monkeypatch):
+    """Not so one of another library, which may have looked at what it was given; whatever says `raise` is said in words."""
+    from upturn.cli import _show
+
+    monkeypatch.setitem(_show.EXPORTS, "json", lambda: None)  # takes no model
+    with pytest.raises(TypeError, match="takes 0 positional arguments") as caught:
+        run("export", "model.upturn")
+    assert caught.value.__notes__ == ["This is a defect of upturn: please report it, with the lines above."]
+
+    def broken(model):
+        (one, two) = model.arms_
+
+    monkeypatch.setitem(_show.EXPORTS, "json", broken)
+    ran = run("export", "model.upturn")
+    assert (ran.code, ran.err) == (2, "upturn: not enough values to unpack (expected 2, got 1)\n")
+    monkeypatch.setattr("upturn.cli._app._HOUSE", __file__)
+    with pytest.raises(ValueError, match="not enough values to unpack"):
+        run("export", "model.upturn")
+
+    def refuses(model):
+        raise ValueError(f"{model.control_}: in words")
+
+    monkeypatch.setitem(_show.EXPORTS, "json", refuses)
+    assert run("export", "model.upturn").err == "upturn: control: in words\n"
+
+
+@pytest.mark.parametrize("line", [(), ("datasets",)])
+def test_without_a_command_there_is_the_ordinary_help(run, line):
+    ran = run(*line)
+    assert ran.code in (0, 2)  # as the parser thinks
+    assert ran.err == ""
+    assert ran.out == run(*line, "--help").out
+    assert ran.out.count("\n") > 5
+
+
+def test_without_a_command_a_terminal_has_help_in_colour_and_no_error(run, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    ran = run("datasets")
+    assert ran.err == ""
+    assert "Commands" in ran.out
+    assert ran.out.strip() == run("datasets", "--help").out.strip()
+
+
+def test_evaluate_needs_an_outcome_somewhere(run, mail):
+    for name, holes in {
+        "outcomes.csv": {"visit": pl.lit(None, pl.Int64)},
+        "arms.csv": {"segment": pl.lit(None, pl.String)},
+    }.items():
+        mail.with_columns(**holes).write_csv(name)
+    ran = run("evaluate", "model.upturn", "outcomes.csv", "-q")
+    assert (ran.code, "every value of the outcome is missing in outcomes.csv" in ran.err) == (2, True)
+    ran = run("evaluate", "model.upturn", "arms.csv", "-q")
+    assert (ran.code, "arms.csv has no row with both a treatment and an outcome" in ran.err) == (2, True)
 
 
 def test_dates_that_are_kept_are_days(run, mail):

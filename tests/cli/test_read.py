@@ -201,6 +201,48 @@ def test_several_files(table, tmp_path):
     assert found["visits"].to_list() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow", "json"])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda table: table.drop("day"), "1.END has the column 'day' and 2.END does not"),
+        (lambda table: table.with_columns(more=1), "2.END has the column 'more' and 1.END does not"),
+        (
+            lambda table: table.rename({"day": "on", "name": "who"}),
+            "1.END has the columns 'name', 'day' and 2.END does not, 2.END has the columns 'who', 'on' and 1.END does not",
+        ),
+        (
+            lambda table: table.with_columns(visits=pl.lit("x")),
+            "column 'visits' holds Int64 values in 1.END and String",
+        ),
+        (lambda table: table.select(reversed(table.columns)), "column 1 is 'name' in 1.END and 'day' in 2.END"),
+    ],
+)
+def test_files_that_are_unlike_are_named(table, tmp_path, monkeypatch, ending, change, message):
+    monkeypatch.chdir(tmp_path)
+    for number, part in (("1", table), ("2", change(table)), ("3", table)):
+        WRITERS[f"a.{ending}"](part, tmp_path / f"{number}.{ending}")
+    if (ending == "csv" and "Int64" in message) or (ending in ("parquet", "arrow") and "column 1" in message):
+        assert read(f"*.{ending}").height == 9  # of no hindrance
+        return
+    with pytest.raises(UserError) as caught:
+        read(f"*.{ending}")
+    assert f"*.{ending} matches unlike files: {message.replace('END', ending)}" in str(caught.value)
+    assert str(caught.value).endswith("; expected the same columns in all of them")
+
+
+def test_files_of_other_delimiters_and_files_that_are_broken(table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table.write_csv("1.csv")
+    table.write_csv("2.csv", separator=";")
+    with pytest.raises(UserError, match=r"1\.csv has ',' between columns and 2\.csv ';'"):
+        read("*.csv")
+    table.write_parquet("1.parquet")
+    (tmp_path / "2.parquet").write_bytes(b"PAR1 nothing")
+    with pytest.raises(UserError, match=r"^2\.parquet could not be read as Parquet"):
+        read("*.parquet")
+
+
 def test_a_file_with_the_wrong_ending_is_read_as_what_it_is(table, tmp_path):
     table.write_parquet(tmp_path / "parquet.csv")
     table.write_csv(tmp_path / "text.xlsx")

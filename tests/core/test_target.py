@@ -581,10 +581,12 @@ def test_columns_of_the_wrong_kind(column, message):
 
 
 def test_treatments_that_are_not_labels():
-    with pytest.raises(
-        ValueError, match=r"treatment has 1,000 distinct values in 1,000 rows .*at most 255 arms; is a feature"
-    ):
-        read_target(np.zeros(1000), np.arange(1000))
+    for labels in (np.arange(1000), np.array([*np.arange(1000)], dtype=object)):
+        with pytest.raises(
+            ValueError,
+            match=r"treatment has 1,000 distinct values in 1,000 rows \(such as 0\): .*at most 255 arms; is a feature",
+        ):
+            read_target(np.zeros(1000), labels)
     with pytest.raises(ValueError, match=r"treatment has 1,000 distinct values"):
         read_target(np.zeros(1000), np.random.default_rng(0).random(1000))
     with pytest.raises(

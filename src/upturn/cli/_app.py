@@ -1,13 +1,15 @@
 """The commands put together, and the one place where errors become a line and an exit code.
 
 0: done. 1: ``check`` found problems. 2: something the user can mend. 130: interrupted. Anything else that goes wrong is a
-defect of this program and shows where it happened.
+defect of this program and shows where it happened: so does a ValueError or TypeError of a line of ours that raises none.
 """
 
 from __future__ import annotations
 
+import dis
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -17,7 +19,7 @@ import typer
 import upturn
 from upturn.cli import _check, _compare, _datasets, _demo, _evaluate, _fit, _report, _score, _select, _show, _target
 from upturn.cli._command import command
-from upturn.cli._say import NobodyReadsError, UserError, one_line
+from upturn.cli._say import NobodyReadsError, UserError, one_line, put
 
 _ABOUT = """Uplift modelling from a file: is the experiment sound, for whom did it work, whom to treat next.
 
@@ -44,10 +46,12 @@ _COMMANDS: dict[str, tuple[Any, str, bool]] = {
     "compile": (_demo.compile_kernels, "upturn compile", False),
 }
 
-# Parameters of the library at the head of an error, and their flags.
+# Parameters of the library in an error, and their flags.
 _PARAMETERS = {name: name for name in ("alpha", "budget", "fraction", "interval", "metric")} | {"n_jobs": "jobs"}
+_PARAMETER = re.compile(rf"(?:^|(?<=and ))({'|'.join(_PARAMETERS)})=")  # at its head, or beside the one that is
 # An estimator, a gate or a file that refuses something says so in words for users.
 _IN_WORDS = (UserError, ValueError, TypeError, OSError, ImportError)
+_HOUSE = os.path.join(os.path.dirname(upturn.__file__), "")
 
 
 def make_app() -> typer.Typer:
@@ -88,8 +92,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = make_app()(given, prog_name="upturn", standalone_mode=False)
-        return code if isinstance(code, int) else 0
+        return _call(given)
     except KeyboardInterrupt:
         return _fail("interrupted", given, 130)
     except NobodyReadsError:
@@ -99,9 +102,24 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if type(error).__name__ == "Abort":
             return _fail("interrupted", given, 130)
         text = _words(error)
+        if text is None and not isinstance(error, MemoryError):
+            error.add_note("This is a defect of upturn: please report it, with the lines above.")
         if text is None or os.environ.get("UPTURN_TRACEBACK"):
             raise
         return _fail(text, given, 2)
+
+
+def _call(given: list[str]) -> int:
+    """The exit code of a command line; a group without a command shows its help."""
+    try:
+        code = make_app()(given, prog_name="upturn", standalone_mode=False)
+    except Exception as error:
+        if type(error).__name__ != "NoArgsIsHelpError":
+            raise
+        if text := error.format_message():  # type: ignore[attr-defined]  # empty where rich has written it
+            put(text)
+        return 2
+    return code if isinstance(code, int) else 0
 
 
 def _words(error: Exception) -> str | None:
@@ -116,14 +134,27 @@ def _words(error: Exception) -> str | None:
         return f"the table could not be read: {one_line(error)[:400]}"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
-    return _in_flags(str(error)) if isinstance(error, _IN_WORDS) else None
+    refused = isinstance(error, _IN_WORDS) and not _slipped(error)
+    return _in_flags(str(error)) if refused else None
+
+
+def _slipped(error: Exception) -> bool:
+    """Whether a line of ours went wrong without raising an error, as where two shapes do not fit: no gate would say so.
+
+    What other libraries say is left to them: they check what they are given, as scikit-learn does with parameters.
+    """
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    if place is None or not isinstance(error, ValueError | TypeError) or isinstance(error, UnicodeError):
+        return False
+    code = place.tb_frame.f_code
+    return code.co_filename.startswith(_HOUSE) and code.co_code[place.tb_lasti] != dis.opmap["RAISE_VARARGS"]
 
 
 def _in_flags(text: str) -> str:
     """What the library says of its parameters, said of the flags that they are here."""
-    name, mark, rest = text.partition("=")
-    if mark and name in _PARAMETERS:
-        text = f"--{_PARAMETERS[name]} {rest}"
+    text = _PARAMETER.sub(lambda found: f"--{_PARAMETERS[found[1]]} ", text)
     return text.replace("sample_weight", "--weight")
 
 

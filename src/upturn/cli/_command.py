@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from upturn.cli._roles import LISTS, Roles
-from upturn.cli._say import Voice
+from upturn.cli._say import UserError, Voice
 
 _COLUMNS, _ALL = "Columns", "Every command"
 
@@ -106,6 +106,8 @@ def command(app: typer.Typer, name: str, *, example: str, data: bool = True) -> 
 
         @functools.wraps(function)
         def run(**values: Any) -> int:
+            if values["jobs"] == 0:
+                raise UserError("--jobs 0: expected a number of threads such as 4, or -1 for every core")
             voice = Voice(name, values["json"], values["quiet"])
             flags = Roles()
             if data:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
     from upturn.cli._leaks import Leak
 
+_ROLE = re.compile(r"--(outcome|treatment|control|weight|group) ")  # at the head of an error
 _SUCCESS = {"yes", "true", "y", "t", "success", "1", "ja", "oui", "si", "sí", "sì", "sim", "tak"}
 _FAILURE = {"no", "false", "n", "f", "failure", "0", "nein", "non", "nee", "nej", "nei", "não", "nie"}
 
@@ -66,6 +70,19 @@ class Settled:
     written: Roles | None  # None: there is no file yet; an empty one: it is about another table
     fitted_to: str | None = None  # the table of the file, to which models here were fitted
 
+    @contextlib.contextmanager
+    def in_words(self) -> Iterator[None]:
+        """What is wrong with a role that no flag has named is said of the file that did."""
+        try:
+            yield
+        except UserError as error:
+            text = str(error)
+            found = _ROLE.match(text)
+            if found is None or getattr(self.flagged, found[1]) is not None:
+                raise
+            text = f"{self.path} has {found[1]} = {text[found.end() :]}"
+            raise UserError(f"{text}{'' if text.endswith('?') else ';'} mend the file, or use --{found[1]}") from error
+
     def remember(self, voice: Voice, roles: Roles) -> None:
         """Write the file of roles, or add to it what it does not say."""
         data = None if self.source.content is not None else self.source.name
@@ -86,9 +103,8 @@ def settle(voice: Voice, flagged: Roles, file: str | None, *, experiment: bool =
     written = read_roles(path) if path.exists() else None
     data = flagged.data or (None if written is None else written.data)
     if data is None:
-        raise UserError(
-            f"no table was named: give a file, as in `upturn {voice.command} mail.csv …`; there is no {path} with one either"
-        )
+        either = f"there is no {path} with one either" if written is None else f"{path} names no data either"
+        raise UserError(f"no table was named: give a file, as in `upturn {voice.command} mail.csv …`; {either}")
     source = find_source(data)
     columns = source.scan(sample=True).collect_schema().names()
     flagged = flagged.read_lists(columns)
@@ -116,8 +132,9 @@ def load(voice: Voice, flagged: Roles, file: str | None, *, missing_outcomes: bo
     settled = settle(voice, flagged, file)
     source = settled.source
     frame = read_frame(source, settled.asked)
-    found = find_roles(frame, settled.asked, settled.flagged, source.name)
-    loaded = _experiment(voice, source, found, frame, missing_outcomes)
+    with settled.in_words():
+        found = find_roles(frame, settled.asked, settled.flagged, source.name)
+        loaded = _experiment(voice, source, found, frame, missing_outcomes)
     for note in found.notes:
         voice.note(note)
     voice.at_the_end(lambda: settled.remember(voice, replace(loaded.roles, control=str(loaded.control))))
@@ -146,6 +163,7 @@ def _experiment(voice: Voice, source: Source, found: Found, frame: pl.DataFrame,
     if lost.any():
         voice.note(f"{plural(int(lost.sum()), 'row')} without a {roles.treatment} (the treatment): left out")
         frame = frame.filter(~lost)
+    refuse_without_outcomes(frame.get_column(outcome), source.name)
     if not missing_outcomes:
         gone = frame.get_column(outcome).is_null()
         if gone.any():
@@ -218,6 +236,15 @@ def find_label(control: str, treatment: NDArray[Any]) -> Label:
     )
 
 
+def refuse_without_outcomes(column: pl.Series, source: str) -> None:
+    """The outcome of some row has to be known."""
+    missing = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
+    if len(column) and missing.all():
+        raise UserError(
+            f"--outcome {column.name}: every value of the outcome is missing in {source}; fill it in, or name another column"
+        )
+
+
 def read_outcome(voice: Voice, column: pl.Series, success: str | None) -> Floats:
     """The outcome as numbers, NaN where it is missing."""
     import polars as pl
@@ -237,10 +264,9 @@ def read_outcome(voice: Voice, column: pl.Series, success: str | None) -> Floats
             voice.note(f"{name}: {yes[0]!r} counts as 1 and {no[0]!r} as 0")
             return _numbers(text == yes[0], "outcome")
         shown = ", ".join(map(repr, values[:5])) + (" …" if len(values) > 5 else "")
-        example = values[-1] if values else "yes"
         raise UserError(
             f"--outcome {name}: the column holds text ({shown}); expected numbers, or the value that counts as a success, as "
-            f"in --outcome {shell_word(f'{name}={example}')}"
+            f"in --outcome {shell_word(f'{name}={values[-1]}')}"
         )
     return _numbers(text, "outcome")
 

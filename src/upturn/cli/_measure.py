@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from upturn._arrays import Floats
 from upturn.cli._command import Session
-from upturn.cli._load import Settled, read_labels, read_outcome, settle
+from upturn.cli._load import Settled, read_labels, read_outcome, refuse_without_outcomes, settle
 from upturn.cli._predict import Asked, ask_about
 from upturn.cli._say import UserError, Voice, did_you_mean
 
@@ -36,8 +36,13 @@ class Measured:
 
 def measure(session: Session, model: Any, *, experiment: bool, more: Sequence[str] = ()) -> Measured:
     """Ask a model about a table; with ``experiment``, outcome and treatment must be there, and rows without them go."""
+    settled = settle(session.voice, session.roles, session.file, experiment=experiment)
+    with settled.in_words():
+        return _measure(session, settled, model, experiment, more)
+
+
+def _measure(session: Session, settled: Settled, model: Any, experiment: bool, more: Sequence[str]) -> Measured:
     voice = session.voice
-    settled = settle(voice, session.roles, session.file, experiment=experiment)
     outcome, success = _outcome(settled)
     roles = settled.asked
     columns = settled.source.scan(sample=True).collect_schema().names()
@@ -63,10 +68,14 @@ def measure(session: Session, model: Any, *, experiment: bool, more: Sequence[st
     if there:
         assert outcome is not None
         assert roles.treatment is not None
+        if experiment:
+            refuse_without_outcomes(frame.get_column(outcome), settled.source.name)
         lost = frame.get_column(outcome).is_null() | frame.get_column(roles.treatment).is_null()
         if lost.any() and experiment:
             voice.note(f"{lost.sum():,} rows without an outcome or a treatment: left out")
             frame = frame.filter(~lost)
+            if len(frame) == 0:
+                raise UserError(f"{settled.source.name} has no row with both a treatment and an outcome")
         elif lost.any():
             voice.note(f"{lost.sum():,} rows have no outcome or treatment: gains are predicted, not measured")
         if experiment or not lost.any():

@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections.abc import Container, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from upturn.cli._formats import csv_options, open_text
-from upturn.cli._say import one_line
+from upturn.cli._say import UserError, one_line
 
 if TYPE_CHECKING:
     from upturn.cli._read import Source
@@ -38,7 +40,54 @@ def explain(error: Exception, source: Source) -> str:
             return _value(source, found.groupdict())
     if source.kind == "jsonl" and "Syntax at" in text:
         return f'{source.name}: a line is no JSON object ({one_line(text)[:100]}); expected one on every line, as in {{"age": 41}}'
-    return f"{source.name} could not be read as {source.format}: {one_line(text)[:300]}"
+    return _unlike_files(source) or f"{source.name} could not be read as {source.format}: {one_line(text)[:300]}"
+
+
+def _unlike_files(source: Source) -> str | None:
+    """How one of several files differs from the first, or why it cannot be read by itself; None for files that are alike."""
+    if len(source.files) < 2 or source.kind == "jsonl":  # where a line may have columns of its own
+        return None
+    files = [replace(source, name=file, files=(file,)) for file in source.files]
+    try:
+        schemas = [dict(file.scan(sample=True).collect_schema()) for file in files]
+    except UserError as error:
+        return str(error)
+    for file, schema in zip(files, schemas, strict=True):
+        how = _difference(files[0], schemas[0], file, schema)
+        if how is not None:
+            return f"{source.name} matches unlike files: {how}; expected the same columns in all of them"
+    return None
+
+
+def _difference(one: Source, left: dict[str, Any], other: Source, right: dict[str, Any]) -> str | None:
+    """What keeps two files from being read as one table: the names, types or order of columns, or what stands between them."""
+    pairs = ((one, left, other, right), (other, right, one, left))
+    more = [
+        f"{file.name} has {_listed(own, rest)} and {their.name} does not"
+        for file, own, their, rest in pairs
+        if own.keys() - rest.keys()
+    ]
+    if more:
+        return ", ".join(more)
+    if one.is_text:  # the types of which are guessed
+        marks = [csv_options(file)["separator"] for file in (one, other)]
+        if marks[0] != marks[1]:
+            return f"{one.name} has {marks[0]!r} between columns and {other.name} {marks[1]!r}"
+    else:
+        for name, held in left.items():
+            if held != right[name]:
+                return f"column {name!r} holds {held} values in {one.name} and {right[name]} values in {other.name}"
+    if one.kind != "parquet":
+        for place, (name, its) in enumerate(zip(left, right, strict=True), 1):
+            if name != its:
+                return f"column {place} is {name!r} in {one.name} and {its!r} in {other.name}"
+    return None
+
+
+def _listed(own: Iterable[str], rest: Container[str]) -> str:
+    names = [name for name in own if name not in rest]
+    shown = ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return f"the column{'s' if len(names) > 1 else ''} {shown}"
 
 
 def _value(source: Source, found: dict[str, str]) -> str:

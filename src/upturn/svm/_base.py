@@ -130,8 +130,8 @@ class Machine(UpliftEstimator):
             advice = (
                 "it ran out of iterations; raise max_iter"
                 if ended
-                else "its steps no longer bring it nearer, so more iterations would not help; bring C and the columns to ordinary "
-                "sizes, or take p=1.2, a smooth problem next to this one"
+                else "its steps no longer bring it nearer, so more iterations would not help; bring C and the columns to ordinary sizes"
+                + (", or take p=1.2, a smooth problem next to this one" if self.p == 1.0 else "")
             )
             warnings.warn(
                 f"{type(self).__name__} stopped at a relative gap of {solution.gap:.2g} after {solution.iterations} "

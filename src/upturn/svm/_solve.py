@@ -27,7 +27,7 @@ from upturn.svm._problem import MarginData, MarginProblem, MarginSolution
 
 DENSE = 1 << 24  # numbers of a sparse matrix that is solved as a dense one
 THIN_COLUMNS, THIN_ROWS = 64, 2_000  # fewest of a dense matrix that may be solved as a sparse one
-THIN = 50  # times fewer products of cells that it must have then
+THIN = 200  # times fewer products of cells that it must have then
 MOST_SIDE = 8_000  # of a square matrix of a sparse problem: half a gigabyte
 Start = tuple[Floats, Floats]  # (w, b) of a neighbouring problem
 
@@ -192,19 +192,23 @@ class Prepared:
 def thinned(X: Floats) -> tuple[SparseMatrix, Floats] | None:
     """X less one value for each column, as a sparse matrix, and those values; None unless that spares most of the work.
 
-    A column of a level holds its least value in nearly all rows: less that, a row has a few cells, and Xᵀ X so many squared. What most
-    rows do not share stays as it is.
+    A column of a level holds its least value in nearly all rows: less that, a row has a few cells, and Xᵀ X so many squared. Other
+    columns are centred.
     """
     n, m = X.shape
     if m < THIN_COLUMNS or n < max(THIN_ROWS, m):
         return None
-    least = X.min(axis=0)
-    level = np.where(2 * np.count_nonzero(X == least, axis=0) > n, least, 0.0)
-    cells = X != level
-    if THIN * np.square(np.count_nonzero(cells, axis=1)).sum() > n * m * m:
+    level = X.min(axis=0)
+    common = 2 * np.count_nonzero(level == X, axis=0) > n
+    if 4 * np.count_nonzero(common) < 3 * m:
+        return None
+    level[~common] = X[:, ~common].mean(axis=0)
+    cells = level != X
+    filled = np.count_nonzero(cells, axis=1)
+    if THIN * np.square(filled).sum() > n * m * m or filled.sum() >= 2**31:
         return None
     rows, columns = np.nonzero(cells)
-    ends = np.concatenate(([0], np.cumsum(np.count_nonzero(cells, axis=1))))
+    ends = np.concatenate(([0], np.cumsum(filled)))
     values = X[rows, columns] - level[columns]
     return SparseMatrix((values, columns.astype(np.int32), ends.astype(np.int32)), shape=X.shape), level
 
