@@ -485,13 +485,14 @@ def test_an_error_that_no_line_of_ours_raised_is_a_defect(run, monkeypatch):
     assert caught.value.__notes__ == ["This is a defect of upturn: please report it, with the lines above."]
 
     def broken(model):
-        (one, two) = model.arms_
+        return [one for one, _ in model.arms_]
 
     monkeypatch.setitem(_show.EXPORTS, "json", broken)
     ran = run("export", "model.upturn")
-    assert (ran.code, ran.err) == (2, "upturn: not enough values to unpack (expected 2, got 1)\n")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "too many values to unpack" in ran.err
     monkeypatch.setattr("upturn.cli._app._HOUSE", __file__)
-    with pytest.raises(ValueError, match="not enough values to unpack"):
+    with pytest.raises(ValueError, match="too many values to unpack"):
         run("export", "model.upturn")
 
     def refuses(model):

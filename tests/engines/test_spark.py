@@ -18,7 +18,7 @@ from engines.test_measure_target import people
 from engines.test_measure_umodl import table as counted
 from engines.test_places import FEATURES, Slow, fewer_trees, interrupted, local, same_intervals, table
 from upturn import engines, metrics
-from upturn.engines import _grow
+from upturn.engines import _grow, _spark
 from upturn.engines._level import LevelQuestion
 from upturn.features import FilterSelector, UMODLDiscretizer
 from upturn.meta import OneVsControl, TLearner
@@ -70,6 +70,29 @@ def spread(spark):
         return spark.createDataFrame(rdd, schema, verifySchema=False)
 
     return make
+
+
+def _again(state):
+    return {"times": (state["times"] + 1) if isinstance(state, dict) else 1, "rows": np.arange(1000)}
+
+
+def _times(state):
+    return state["times"]
+
+
+def test_states_that_nobody_uses_any_longer_are_removed(spread):
+    """Three steps: the first is let go of and made anew for a branch that needs it; of the others, only what is used lies there."""
+    with _spark.places(spread(table()), ["age"]) as places:
+        first = places.change(_again)
+        assert first.ask(_times) == [1, 1, 1, 1]
+        late, second = first.change(_again), first.change(_again).change(_again)
+        del first
+        assert second.ask(_times) == [3, 3, 3, 3]
+        folder = _spark._folder(second._steps[0].name.partition("/")[0])
+        heads = {path.name.split("-")[0] for path in folder.iterdir()}
+        assert heads == {"frame", second._steps[-1].name.partition("/")[2]}
+        assert late.ask(_times) == [2, 2, 2, 2]
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("name", ["forest", "honest, weighted", "cts", "pruned", "out of bag"])

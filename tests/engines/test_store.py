@@ -25,6 +25,7 @@ def test_what_is_written_comes_back_and_stays_as_it_was(tmp_path):
     same(_store.read(tmp_path / "state"), thing())
     _store.write(tmp_path / "state", {**thing(), "rows": np.zeros(3)})
     assert len(_store.read(tmp_path / "state")["rows"]) == 3
+    assert len(list(tmp_path.iterdir())) == 2  # and the arrays before are gone
     with pytest.raises(FileNotFoundError):
         _store.read(tmp_path / "other")
 
@@ -57,3 +58,13 @@ def test_what_somebody_took_and_never_put_back_is_gone(tmp_path):
     _store.Desk(tmp_path / "kept").put(thing())
     _store.Desk(tmp_path / "kept").take()["rows"][:] = 0
     assert _store.Desk(tmp_path / "kept").take() is None
+
+
+def test_a_desk_whose_arrays_are_gone_is_empty(tmp_path):
+    _store.Desk(tmp_path / "kept").put(thing())
+    next(path for path in tmp_path.iterdir() if path.name.endswith("-arrays")).unlink()
+    desk = _store.Desk(tmp_path / "kept")
+    assert desk.take() is None
+    assert not list(tmp_path.iterdir())
+    desk.put(thing())
+    same(_store.Desk(tmp_path / "kept").take(), thing())

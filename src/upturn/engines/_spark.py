@@ -11,6 +11,7 @@ import gc
 import pickle
 import shutil
 import sys
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -37,21 +38,32 @@ class _Step(NamedTuple):
     sent: Any = None  # the step, as Spark sends it to whoever asks
 
 
+class _Ledger:
+    """What is sent to machines while a table is open, and names of steps whose states nobody asks for any longer."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+        self.released: list[str] = []
+
+
 class SparkPlaces:
     """States that Spark's machines keep (see ``Places``).
 
-    ``frames`` are those of the table, which Spark keeps, ``numbers`` those of places, which it keeps on the machines that have put the frames into files.
+    ``frames`` are those of the table, which Spark keeps, ``numbers`` those of places, which it keeps on the machines that have put the frames into files. Files of
+    states that are no longer used here go with the next question; should one be needed after all, it is made again.
     """
 
-    def __init__(self, frames: Any, numbers: Any, steps: tuple[_Step, ...]) -> None:
-        self._frames, self._numbers, self._steps = frames, numbers, steps
+    def __init__(self, frames: Any, numbers: Any, steps: tuple[_Step, ...], ledger: _Ledger) -> None:
+        self._frames, self._numbers, self._steps, self._ledger = frames, numbers, steps, ledger
+        if len(steps) > 1:
+            weakref.finalize(self, ledger.released.append, steps[-1].name)
 
     def ask(self, question: Callable[[Any], Any], merge: Merge | None = None) -> Any:
         """See ``Places``."""
-        context = self._frames.context
+        context, released = self._frames.context, tuple(self._ledger.released)
         sent = context.broadcast(pickle.dumps(question))
         try:
-            answers = self._numbers.map(partial(_answer, self._steps, sent))
+            answers = self._numbers.map(partial(_answer, self._steps, sent, released))
             if merge is None:
                 found = dict(answers.collect())
             else:
@@ -61,6 +73,7 @@ class SparkPlaces:
             if gone:
                 again = self._frames.map(partial(_answer_frame, self._steps, sent))
                 found.update(context.runJob(again, list, gone))
+            del self._ledger.released[: len(released)]
         except Exception as error:
             raise unread("Spark", error) from None
         finally:
@@ -71,11 +84,9 @@ class SparkPlaces:
     def change(self, step: Callable[[Any], Any]) -> SparkPlaces:
         """See ``Places``."""
         sent = self._frames.context.broadcast(pickle.dumps(step))
-        return SparkPlaces(
-            self._frames,
-            self._numbers,
-            (*self._steps, _Step(f"{self._steps[0].name.partition('/')[0]}/{uuid4().hex}", sent)),
-        )
+        self._ledger.sent.append(sent)
+        made = _Step(f"{self._steps[0].name.partition('/')[0]}/{uuid4().hex}", sent)
+        return SparkPlaces(self._frames, self._numbers, (*self._steps, made), self._ledger)
 
     def train(self, estimator: Any, read: Callable[[Any], Any], *, weighted: bool, classify: bool, seed: int) -> Any:
         """A base of XGBoost, fitted to the rows that ``read`` finds in the states, as a model of this process."""
@@ -106,7 +117,8 @@ def _packed(
     """The rows of a state as a cell of bytes."""
     import pyarrow as pa
 
-    _store.write(_path(steps[0], frame[0]), frame[1])
+    if not _path(steps[0], frame[0]).exists():
+        _file(steps[0], frame)
     found = read(_state(steps, frame[0]))
     arrays = [*found.X.T, found.y, found.weight][: len(columns)]
     batch = pa.RecordBatch.from_arrays([pa.array(one) for one in arrays], list(columns))
@@ -177,8 +189,8 @@ def _state(steps: tuple[_Step, ...], place: int) -> Any:
     return made
 
 
-def _answer(steps: tuple[_Step, ...], sent: Any, place: int) -> tuple[int, Any]:
-    """What the state of a place answers."""
+def _answer(steps: tuple[_Step, ...], sent: Any, released: tuple[str, ...], place: int) -> tuple[int, Any]:
+    """What the state of a place answers; files of others that are released go."""
     state, desk = _state(steps, place), None
     if isinstance(state, Part):
         desk = _store.Desk(_path(steps[-1], place).with_suffix(".kept"))
@@ -186,6 +198,10 @@ def _answer(steps: tuple[_Step, ...], sent: Any, place: int) -> tuple[int, Any]:
     said = answer(pickle.loads(sent.value), state, place)
     if desk is not None and state.kept:
         desk.put(state.kept)
+    for name in released:
+        path = _path(_Step(name), place)
+        for file in (path, *path.parent.glob(f"{path.name}-*"), *path.parent.glob(f"{path.name}.kept*")):
+            file.unlink(missing_ok=True)
     _freeze()
     return place, said
 
@@ -201,7 +217,7 @@ def _freeze() -> None:
 def _answer_frame(steps: tuple[_Step, ...], sent: Any, frame: tuple[int, Any]) -> tuple[int, Any]:
     """The same on a machine that does not have the frame yet."""
     _file(steps[0], frame)
-    return _answer(steps, sent, frame[0])
+    return _answer(steps, sent, (), frame[0])
 
 
 def _file(first: _Step, frame: tuple[int, Any]) -> int:
@@ -242,8 +258,9 @@ def places(table: Any, columns: Sequence[str]) -> Iterator[SparkPlaces]:
     first = _Step(f"{tag}/frame")
     numbers = frames.map(partial(_file, first)).persist()
     context.addJobTag(tag)
+    ledger = _Ledger()
     try:
-        yield SparkPlaces(frames, numbers, (first,))
+        yield SparkPlaces(frames, numbers, (first,), ledger)
     except BaseException:
         context.cancelJobsWithTag(tag)
         raise
@@ -251,6 +268,9 @@ def places(table: Any, columns: Sequence[str]) -> Iterator[SparkPlaces]:
         context.removeJobTag(tag)
         numbers.unpersist()
         frames.unpersist()
+        for sent in ledger.sent:
+            with suppress(Exception):  # of a session that has ended
+                sent.destroy()
         _remove_files(tag)
         if not context.master.startswith(
             "local"

@@ -24,8 +24,18 @@ def write(path: Path, thing: Any) -> None:
     """Put something into a file, whole or not at all."""
     buffers: list[pickle.PickleBuffer] = []
     pickled = pickle.dumps(thing, protocol=5, buffer_callback=buffers.append)
-    arrays = f"{path.name}-{uuid4().hex}-arrays"
+    arrays, before = f"{path.name}-{uuid4().hex}-arrays", _arrays_of(path)
     _write_head(path, pickled, _write_arrays(path.with_name(arrays), buffers), arrays)
+    if before is not None:  # whoever has it mapped keeps it
+        before.unlink(missing_ok=True)
+
+
+def _arrays_of(path: Path) -> Path | None:
+    """Where the arrays of a file lie, if there is one."""
+    try:
+        return path.with_name(_read_head(path)[2])
+    except FileNotFoundError:
+        return None
 
 
 def read(path: Path) -> Any:
@@ -50,11 +60,15 @@ class Desk:
         mine = self._path.with_name(f"{self._path.name}-{uuid4().hex}")
         try:
             os.rename(self._path, mine)
-            pickled, spans, self._arrays = _read_head(mine)
-            self._mapped = _shared(self._path.with_name(self._arrays))
         except FileNotFoundError:
             return None
+        pickled, spans, self._arrays = _read_head(mine)
         os.unlink(mine)
+        try:
+            self._mapped = _shared(self._path.with_name(self._arrays))
+        except FileNotFoundError:
+            self._arrays = ""
+            return None
         mapped = self._mapped
         return pickle.loads(pickled, buffers=[mapped[start:stop] for start, stop in spans])
 
