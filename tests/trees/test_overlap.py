@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import upturn
-from upturn.trees import UpliftForest
+from upturn.trees import CTSForest, UCTSForest, UpliftForest
 from upturn.trees._overlap import overlap_weights
 
 
@@ -68,7 +68,8 @@ def test_confounding_is_taken_off():
             found.setdefault(what, []).append(np.mean(forest.predict(table)))
             assert forest.propensity_kind_ == {"chance": "columns"}.get(what, what)
     error = {what: abs(np.mean(means) - 1.0) for what, means in found.items()}
-    assert np.mean(UpliftForest(60, center=False, random_state=0).fit(X, y, treatment).predict(X)) > 1.4
+    plain = UpliftForest(60, center=False, propensity="shares", random_state=0).fit(X, y, treatment)
+    assert np.mean(plain.predict(X)) > 1.4
     assert error["trees"] < 0.2
     assert error["chance"] < 0.2
 
@@ -83,7 +84,8 @@ def test_inference_looks_at_the_balance(tmp_path):
     np.testing.assert_array_equal(back.predict(X[:, :4]), forest.predict(X[:, :4]))
     random = np.random.default_rng(0).integers(0, 2, 400)
     assert UpliftForest(inference=True, random_state=0).fit(X[:, :4], y, random).propensity_kind_ == "shares"
-    assert UpliftForest(4, random_state=0).fit(X[:, :4], y, treatment).propensity_kind_ == "shares"
+    with pytest.warns(UserWarning, match="differ in their features"):
+        assert UpliftForest(4, random_state=0).fit(X[:, :4], y, treatment).propensity_kind_ == "shares"
 
 
 @pytest.mark.parametrize(
@@ -99,3 +101,16 @@ def test_what_is_no_propensity_is_refused(propensity, message):
     X, y, treatment = confounded(200, 4)
     with pytest.raises(ValueError, match=message):
         UpliftForest(2, propensity=propensity, random_state=0).fit(X, y, treatment)
+
+
+@pytest.mark.parametrize("kind", [UpliftForest, CTSForest, UCTSForest])
+def test_arms_that_differ_by_more_than_chance_are_told(kind):
+    X, y, treatment = confounded(5000, 0)
+    with pytest.warns(UserWarning, match="the arms differ in their features by more than chance .* on 1,667 rows"):
+        kind(2, random_state=0).fit(X[:, :4], y, treatment)
+    if kind is UpliftForest:
+        for said in ("shares", "trees", 0.5):
+            kind(2, propensity=said, random_state=0).fit(X[:, :4], y, treatment)  # whoever says what to do is not told
+    for seed in range(20):  # and nobody is whose arms were given at random
+        rng = np.random.default_rng(seed)
+        kind(2, random_state=0).fit(rng.normal(size=(300, 4)), y[:300], rng.integers(0, 3, 300))

@@ -290,7 +290,9 @@ def test_a_thousand_categories():
     assert tree.export_text().count("c0003") >= 1  # every level is in the text
 
 
-@pytest.mark.filterwarnings("ignore:.*a single leaf, so everybody is predicted the same")
+@pytest.mark.filterwarnings(
+    "ignore:.*a single leaf, so everybody is predicted the same", "ignore:.*arms differ in their"
+)
 @pytest.mark.parametrize("name", MODELS)
 def test_odd_experiments(name):
     """Constant features, one value each, an arm that some leaf lacks, depth 0, two rows an arm: numbers, not NaN."""

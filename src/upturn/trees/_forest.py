@@ -13,6 +13,7 @@ from scipy.special import erfcx
 
 from upturn._arrays import Bools, Floats
 from upturn._balance import balance_pvalue
+from upturn._columns import warn_user
 from upturn._experiment import Experiment
 from upturn._parallel import run_parallel
 from upturn._parameters import ELSEWHERE, FLAG, INTERVAL, VERBOSE, Rule, check, number, one_of, whole
@@ -48,6 +49,7 @@ from upturn.trees._rehearsal import forest_seed, reach, stage
 from upturn.trees._samples import Sampling
 
 _MANY = 500  # trees at least, for inference
+_LOOKED_AT, _UNLIKE = 2_000, 1e-4  # rows whose arms are compared, and the p-value from which on they are told to differ
 _FITTED = {"bins_", "nodes_", "centered_", "propensity_kind_", "_pooled", "oob_response_", "oob_prediction_"}
 
 
@@ -95,8 +97,8 @@ class UpliftForest(TreeModel):
         Chances of the arms. "shares": the same for everybody, as in a randomised experiment. "trees": estimated out of bag by
         trees of the same engine. A number, or one per treatment arm: known. Names of columns of X, one per treatment arm: known row by row.
         Wherever they are not the shares, rows have overlap weights, h / e of their own arm with h = 1 / (sum of 1 / e over the arms), which
-        give every leaf the same people in all arms; combine with ``center=True``. "auto" is the shares, but with
-        ``inference=True`` it is "trees" if the joint test of balance between the arms has p < 0.05.
+        give every leaf the same people in all arms; combine with ``center=True``. "auto" is the shares, with a warning if the joint test of balance between the
+        arms has p < 0.0001 on 2,000 rows; with ``inference=True`` it is "trees" if that test of all rows has p < 0.05.
     inference : bool
         Choose by itself what ``predict_interval`` needs, whatever the other parameters say: honest trees, ten to a
         half-sample, leaves of at least two rows of each arm, and more where the smallest arm has above 2,500 of them, at least 500
@@ -282,6 +284,25 @@ class UpliftForest(TreeModel):
                 self._pooled = pooled._replace(reach=self._rehearse(data, soil, response, pooled, scale, seed))
         if self.oob:
             self._keep_out_of_bag(response)
+
+    def _tell(self, data: Experiment) -> None:
+        """Warn if chance alone does not make arms so unlike as these, and nobody has said what is to be done about it."""
+        chosen = self.get_params(deep=False).get("propensity")
+        if self.propensity_kind_ != "shares" or chosen not in ("auto", None):
+            return
+        step = -(-len(data) // _LOOKED_AT)
+        some = data.take(np.arange(0, len(data), step)) if step > 1 else data
+        pvalue = balance_pvalue(some) if len(np.unique(some.arm)) > data.n_arms else 1.0
+        if pvalue < _UNLIKE:
+            mine = ('pass propensity="trees" and center=True', 'pass propensity="shares"')
+            other = ('use UpliftForest(propensity="trees", center=True)', "go on")
+            remedy, sound = mine if chosen == "auto" else other
+            warn_user(
+                f"{type(self).__name__}: the arms differ in their features by more than chance (joint test of balance on {len(some):,} rows: p = {pvalue:.1g}), "
+                f"so what it predicts may be differences between people: if arms were not given at random, {remedy}, or DRLearner; if they were, {sound}; "
+                "upturn.check shows where they differ",
+                UserWarning,
+            )
 
     def _rehearse(
         self, data: Experiment, soil: Soil, response: Floats, pooled: Pooled, scale: Scale, seed: np.uint64
