@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 
-from page_tables._read import added, experiment, quality
+from page_tables._read import ROOT, added, experiment, quality
 
 REAL_VALUED = {"Hillstrom-spend-m", "Hillstrom-spend-w", "sim-confounded", "sim-constant", "sim-heavy-tails", "sim-prognostic", "sim-spend", "sim-zhao-2d", "sim-zhao-50d"}  # fmt: skip
 # what, old default, new default, why, file(s), old contestant, new contestant, and which sets, if not all
@@ -13,6 +15,8 @@ COMPARED = [
     ("`UpliftBoosting(ties=)`", '`"none"`', '`"effect"`', "tied votes rank", "boosting_choose boosting_report", "boosting-h1-paper", "boosting-h1"),
     ("`UpliftBoosting`: height of its trees", "1", "1", "not decided by the sets: what height 2 would add", "boosting_choose boosting_report", "boosting-h1", "boosting-h2"),
     ("", "1", "1", "… height 3", "boosting_choose boosting_report", "boosting-h1", "boosting-h3"),
+    ("`UpliftBoosting(n_estimators=)`", "101", "101", "not decided by the sets: what 31 would add", "boosting_choose boosting_report", "boosting-h1", "boosting-h1-n31"),
+    ("", "101", "101", "… 301", "boosting_choose boosting_report", "boosting-h1", "boosting-h1-n301"),
     ("`CTSForest(leaf=, min_share=, min_samples_split=)`", '`"regularized"`, 0, 100', '`"mean"`, 0.1, `"auto"`', "values from further up mislead, and so do cuts near an end", "cts_leaves", "cts-regularized", "cts-share-auto"),
     (
         "`CTSForest(min_share=, min_samples_split=)` alone",
@@ -82,6 +86,25 @@ def intervals():
     return "\n".join(module.table(found))
 
 
+def intervals_again():
+    """The same with the source of a later day, on the first of the same seeds."""
+    _, found = experiment("forest_coverage")
+    later = json.loads((ROOT / "experiments" / "forest_coverage_later.json").read_text())
+    gaps, widths, seeds = [], [], []
+    for name, case in later.items():
+        before, after = ({row[0]: row[1:3] for row in one["repeats"]} for one in (found[name], case))
+        shared = sorted(before.keys() & after.keys())
+        gaps.append(np.mean([100 * (after[seed][0] - before[seed][0]) for seed in shared]))
+        widths.append(np.mean([after[seed][1] / before[seed][1] for seed in shared]))
+        seeds.append(len(shared))
+    gap = np.array(gaps)
+    margin = 1.96 * gap.std(ddof=1) / np.sqrt(len(gap))
+    return (
+        f"Rehearsals have other draws since this table was made. On the first {min(seeds)} to {max(seeds)} of its seeds, intervals of today's source hold {gap.mean():+.2f} ± {margin:.2f} points more "
+        f"(mean over {len(gap)} simulations; by simulation {gap.min():+.1f} to {gap.max():+.1f}), at {np.mean(widths):.3f} of the width."
+    )
+
+
 def widths():
     """The intervals beside those of econml."""
     module, found = experiment("interval_widths")
@@ -116,6 +139,7 @@ def thin():
 TABLES = {
     "compared": compared,
     "intervals": intervals,
+    "intervals again": intervals_again,
     "widths": widths,
     "leaves": leaves,
     "thin": thin,

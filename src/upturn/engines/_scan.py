@@ -17,7 +17,7 @@ _VALUES = 2**23  # of one part
 # Steps of a plan, as polars prints it, that give the rows in one order whenever they are taken; a function of the user's is one of them.
 _STEADY = re.compile(
     r"(Parquet|IPC|Csv|CSV|NDJSON) SCAN .*|DF \[.*|PROJECT .*|ESTIMATED ROWS: .*|ROW_INDEX: .*|SELECTION: .*|SLICE.*|SELECT \[.*|"
-    r"SELECT|FROM|FILTER .*|WITH_COLUMNS:|\[.*\]|simple π .*|(END )?UNION(\[maintain_order: true\])?|PLAN \d+:|"
+    r"SELECT|RENAME|FROM|FILTER .*|WITH_COLUMNS:|\[.*\]|simple π .*|(END )?UNION(\[maintain_order: true\])?|PLAN \d+:|"
     r"SORT BY \[maintain_order: true\].*|OPAQUE_PYTHON"
 )
 _CHANCE = re.compile(r"\b(shuffle|sample|unique|rand\w*)\b")
