@@ -93,8 +93,8 @@ def one(table, name, seed):
     return found
 
 
-def run(first, seeds, minutes, only, tables):
-    done = {(one["table"], one["model"], one["seed"]) for one in read()}
+def run(first, seeds, minutes, only, tables, again):
+    done = set() if again else {(one["table"], one["model"], one["seed"]) for one in read()}
     end = time.time() + 60 * minutes
     with RUN.open("a") as file:
         for slow, seed in itertools.product((False, True), range(first, seeds)):
@@ -236,8 +236,9 @@ if __name__ == "__main__":
     parser.add_argument("--only", nargs="*", help="names of models")
     parser.add_argument("--tables", nargs="*", help="names of tables")
     parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--again", action="store_true", help="also what was run before: models have changed")
     parser.add_argument("--show", action="store_true")
     options = parser.parse_args()
     if not options.show:
-        run(options.first, options.seeds, options.minutes, options.only, options.tables)
+        run(options.first, options.seeds, options.minutes, options.only, options.tables, options.again)
     show()

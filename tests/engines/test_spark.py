@@ -259,8 +259,22 @@ def test_a_pipeline_is_fitted_saved_and_loaded(spread, tmp_path):
     same(again.stages[0].model, local(model, frame, "weight"), frame)
     scores = np.array([row.uplift for row in again.transform(spread(frame)).select("uplift").collect()])
     np.testing.assert_array_equal(scores, local(model, frame, "weight").predict(frame.select(FEATURES)))
-    with pytest.raises(TypeError, match="expected UpliftTree"):
+    with pytest.raises(TypeError, match="expected one of UpliftTree"):
         SparkUplift(model=TLearner())
+    with pytest.raises(ValueError, match="has no model to fit"):
+        SparkUplift(outcomeCol="bought", treatmentCol="segment").fit(spread(frame))
+    with pytest.raises(ValueError, match="compares rows with each other"):
+        SparkUplift(model=UpliftSVM(kernel="rbf"))
+
+
+@pytest.mark.parametrize("model", [UpliftSVM(ratio=1.5), OneVsControl(ENSEMBLES[0])])
+def test_a_stage_keeps_the_model_it_was_given(model, tmp_path, spark):
+    from upturn.engines.spark import SparkUplift
+
+    SparkUplift(model=model, outcomeCol="y", treatmentCol="t").save(str(tmp_path / "stage"))
+    found = SparkUplift.load(str(tmp_path / "stage")).model
+    assert repr(found) == repr(model)
+    assert repr(found.get_params()) == repr(model.get_params())
 
 
 def test_metrics_are_those_of_the_whole_table(spread):

@@ -14,18 +14,31 @@ from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
 from sklearn.base import clone
 
-from upturn import trees
+from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.engines._fit import fit
+from upturn.engines._learn import check_spread
 from upturn.engines._predict import predict
+from upturn.engines._spark import NAME
+from upturn.meta import OneVsControl
 from upturn.persist import load
+from upturn.svm import StandardSVM, SubgroupSVM, TwoCostSVM, UpliftSVM
+from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
+
+_KINDS = {
+    kind.__name__: kind
+    for kind in (
+        UpliftTree, UpliftForest, CTSForest, UCTSForest, UpliftBoosting, UpliftBagging, UpliftSVM, StandardSVM, TwoCostSVM, SubgroupSVM,
+        OneVsControl,
+    )
+}  # fmt: skip
 
 
 class SparkUplift(Estimator, DefaultParamsReadable, DefaultParamsWritable):  # type: ignore[misc]
-    """A model of trees that is fitted to a Spark DataFrame, as a stage of a pipeline.
+    """A model that is fitted to a Spark DataFrame, as a stage of a pipeline.
 
     Parameters
     ----------
-    model : UpliftTree, UpliftForest, CTSForest or UCTSForest
+    model : UpliftTree, UpliftForest, CTSForest, UCTSForest, UpliftBoosting or UpliftBagging over trees, linear UpliftSVM, StandardSVM, TwoCostSVM or SubgroupSVM, or OneVsControl over one of them
         What is fitted, by :func:`upturn.engines.fit`.
     featuresCols : list of str, optional
         Columns to learn from; all others by default.
@@ -62,6 +75,8 @@ class SparkUplift(Estimator, DefaultParamsReadable, DefaultParamsWritable):  # t
     @property
     def model(self) -> Any:
         """The model that is fitted, as it was given."""
+        if not self.isDefined(self.modelJson):
+            raise ValueError("SparkUplift has no model to fit: pass one, as in SparkUplift(model=UpliftForest())")
         return _from_json(self.getOrDefault(self.modelJson))
 
     def _fit(self, dataset: Any) -> SparkUpliftModel:
@@ -96,20 +111,35 @@ class SparkUpliftModel(Model, DefaultParamsReadable, DefaultParamsWritable):  # 
 
 
 def _to_json(model: Any) -> str:
-    kind = type(model).__name__
-    if getattr(trees, kind, None) is not type(model):
-        raise TypeError(f"model is a {kind}: expected UpliftTree, UpliftForest, CTSForest or UCTSForest")
+    """Classes and parameters of a model and of those inside it."""
+    if type(model) not in _KINDS.values():
+        raise TypeError(f"model is a {type(model).__name__}: expected one of {', '.join(_KINDS)}")
+    check_spread(model, NAME)
     try:
-        return json.dumps([kind, model.get_params()])
+        return json.dumps(_plain(model))
     except TypeError:
         raise TypeError(
-            f"parameters of {kind} that are no numbers, text or lists cannot be kept with a pipeline: pass random_state as a number"
+            f"parameters of {type(model).__name__} that are no numbers, text, lists or models of upturn cannot be kept with a pipeline: pass random_state as a number"
         ) from None
 
 
+def _plain(value: Any) -> Any:
+    if type(value) not in _KINDS.values():
+        return value
+    params = {name: _plain(one) for name, one in value.get_params(deep=False).items()}
+    return {"model": type(value).__name__, "params": params}
+
+
 def _from_json(text: str) -> Any:
-    kind, params = json.loads(text)
-    return getattr(trees, kind)(**params)
+    return _made(json.loads(text))
+
+
+def _made(found: Any) -> Any:
+    if not isinstance(found, dict):
+        return found
+    if found.get("model") not in _KINDS:
+        raise ValueError(f"the pipeline holds a model {found.get('model')!r}: expected one of {', '.join(_KINDS)}")
+    return _KINDS[found["model"]](**{name: _made(one) for name, one in found["params"].items()})
 
 
 def _to_text(model: Any) -> str:
