@@ -178,6 +178,6 @@ def draw(found):
                 axes[k, j].set(title=f"{name}: {learner}", xlabel="noise columns", ylabel="Qini")
             below[0, j].plot(NOISE[1:], 100 * mean[1:, 2] / NOISE[1:], label=method, **_draw.style(m))
             below[0, j].set(title=name, xlabel="noise columns", ylabel="% of them kept")
-    for axis in (axes[0, 0], below[0, 0]):
-        axis.legend(fontsize=7, frameon=False)
+    for figure, axis in ((first, axes[0, 0]), (second, below[0, 0])):
+        figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=len(METHODS), frameon=False)
     return {"selection-qini": first, "selection-noise": second}

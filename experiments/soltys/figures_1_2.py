@@ -17,6 +17,7 @@ EXPERIMENT = Experiment(
     title="Uplift curves as the ensemble grows",
     data="veteran with stumps; colon death (levamisole) with trees of height 3.",
     protocol="256 random splits of 80/20 by arm in the paper; curves are averaged over splits at 41 shares, for ensembles of 1, 11, 31 and 101 rounds and the base model.",
+    version=2,
     summed=("base", *(f"{algorithm} {size}" for algorithm in ALGORITHMS for size in SIZES)),
 )
 PICTURES = ("boosting-curves",)

@@ -81,8 +81,9 @@ def summary(found):
 def draw(found):
     figure, axes = _draw.panels(1, 2, 5.0, 4)
     for axis, success in zip(axes.flat, SUCCESSES, strict=True):
-        for k, (method, curve) in enumerate(_curves(found, success).items()):
-            axis.plot(SHARES, curve, label=method, **_draw.style(k))
+        curves = _curves(found, success)
+        for k, method in enumerate(method for method in METHODS if method in curves):
+            axis.plot(SHARES, curves[method], label=method, **_draw.style(k))
         axis.set(xlabel="share targeted", ylabel="gain in the rate of success", title=f"success of the {success}")
     axes.flat[0].legend(frameon=False)
     return {"breast-cancer": figure}

@@ -155,5 +155,8 @@ def draw(found):
     for value, label in ((response.mean(), "a fixed arm"), (response.max(axis=1).mean(), "the best rule")):
         axes[0, 0].axhline(value, color="0.5", linestyle=":", label=label)
     axes[0, 0].set(xscale="log", xlabel="training rows per arm", ylabel="expected response")
-    axes[0, 0].legend(frameon=False)
+    run = sorted({row.case["rows"] for row in found.rows})
+    axes[0, 0].set_xticks(run, [f"{size:,}" for size in run])
+    axes[0, 0].minorticks_off()
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right center", frameon=False)
     return {"response-50d": figure}

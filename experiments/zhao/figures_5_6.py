@@ -112,11 +112,13 @@ def summary(found):
 def draw(found):
     figure, axes = _draw.panels(1, 2, 5, 4)
     for k, (method, row) in enumerate(_rows(found).items()):
-        axes[0, 0].bar(k, row.mean("earned")[0], color=_draw.COLOURS[k])
+        mean, error = row.mean("earned")
+        axes[0, 0].errorbar(
+            k, mean, yerr=0.0 if np.isnan(error) else 1.96 * error, fmt="o", capsize=4, color=_draw.COLOURS[k]
+        )
         axes[0, 1].plot(SHARES, row.mean("curve")[0], label=method, **_draw.style(k))
     axes[0, 0].set_xticks(range(len(_rows(found))), list(_rows(found)), rotation=45)
-    low = min(row.mean("earned")[0] for row in _rows(found).values())
-    axes[0, 0].set(ylabel="expected revenue", ylim=(0.9 * low, None), title="a simulated campaign (stands in)")
+    axes[0, 0].set(ylabel="expected revenue", title="a simulated campaign (stands in)")
     axes[0, 1].set(xlabel="share treated", ylabel="expected revenue")
     axes[0, 1].legend(frameon=False, fontsize=8)
     return {"campaign-curves": figure}
