@@ -85,7 +85,7 @@ CONTESTANTS: dict[str, Callable[[int], Any]] = {
     **{f"boosting-h{h}-paper": partial(lambda h, split: _boosted(split, h, ties="none"), h) for h in (1, 3)},
     **{
         f"boosting-h{h}-n{n}": partial(lambda h, n, split: _boosted(split, h, n_estimators=n), h, n)
-        for h in (2, 3)
+        for h in (1, 2, 3)
         for n in (31, 301)
     },
     **{

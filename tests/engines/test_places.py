@@ -210,7 +210,7 @@ PAIRS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:the ensemble of")
+@pytest.mark.filterwarnings("ignore:the ensemble of", "ignore:.*the arms differ in their features")
 @pytest.mark.parametrize("case", list(PAIRS))
 def test_a_model_of_every_arm_is_that_of_the_whole_table(case, tmp_path):
     model, weight = PAIRS[case]
