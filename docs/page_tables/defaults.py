@@ -15,8 +15,8 @@ COMPARED = [
     ("`UpliftBoosting(ties=)`", '`"none"`', '`"effect"`', "tied votes rank", "boosting_choose boosting_report", "boosting-h1-paper", "boosting-h1"),
     ("`UpliftBoosting`: height of its trees", "1", "1", "not decided by the sets: what height 2 would add", "boosting_choose boosting_report", "boosting-h1", "boosting-h2"),
     ("", "1", "1", "… height 3", "boosting_choose boosting_report", "boosting-h1", "boosting-h3"),
-    ("`UpliftBoosting(n_estimators=)`", "101", "101", "not decided by the sets: what 31 would add", "boosting_choose boosting_report", "boosting-h1", "boosting-h1-n31"),
-    ("", "101", "101", "… 301", "boosting_choose boosting_report", "boosting-h1", "boosting-h1-n301"),
+    ("`UpliftBoosting(n_estimators=)`", "101", "101", "what 31 would add: less", "boosting_choose boosting_report", "boosting-h1", "boosting-h1-n31"),
+    ("", "101", "101", "… 301: nothing where it is chosen", "boosting_choose boosting_report", "boosting-h1", "boosting-h1-n301"),
     ("`CTSForest(leaf=, min_share=, min_samples_split=)`", '`"regularized"`, 0, 100', '`"mean"`, 0.1, `"auto"`', "values from further up mislead, and so do cuts near an end", "cts_leaves", "cts-regularized", "cts-share-auto"),
     (
         "`CTSForest(min_share=, min_samples_split=)` alone",
