@@ -1,11 +1,29 @@
 """H2O-3: a distributed uplift forest in Java, for outcomes of 0 and 1 and one arm; here on one thread of one machine."""
 
 import time
+from contextlib import contextmanager
 
 import numpy as np
 
 REQUIRES = ("h2o==3.46.0.12", "pandas")
 TREES, DEPTH = 20, 8
+
+
+@contextmanager
+def server(threads, X, y, t):
+    """A server that has the rows: (names of features, its table)."""
+    import h2o
+    import pandas as pd
+
+    h2o.init(nthreads=int(threads), verbose=False)
+    h2o.no_progress()
+    try:
+        names = [f"x{j}" for j in range(X.shape[1])]
+        table = h2o.H2OFrame(pd.DataFrame(X, columns=names).assign(y=y.astype(int), t=t.astype(int)))
+        table["y"], table["t"] = table["y"].asfactor(), table["t"].asfactor()
+        yield names, table
+    finally:
+        h2o.cluster().shutdown()
 
 
 def uplift_forest(X, y, t, asked, seed=0, **parameters):
@@ -15,44 +33,26 @@ def uplift_forest(X, y, t, asked, seed=0, **parameters):
 
     if not set(np.unique(y)) <= {0.0, 1.0}:
         raise ValueError("takes outcomes of 0 and 1 only")
-    h2o.init(nthreads=1, verbose=False)
-    h2o.no_progress()
-    try:
-        names = [f"x{j}" for j in range(X.shape[1])]
-        rows = pd.DataFrame(X, columns=names).assign(y=y.astype(int), t=t.astype(int))
-        table = h2o.H2OFrame(rows)
-        table["y"], table["t"] = table["y"].asfactor(), table["t"].asfactor()
+    with server(1, X, y, t) as (names, table):
         model = H2OUpliftRandomForestEstimator(treatment_column="t", seed=int(seed), **parameters)
         model.train(x=names, y="y", training_frame=table)
-        frame = pd.DataFrame(asked, columns=names).assign(t=np.arange(len(asked)) % 2)
-        given = h2o.H2OFrame(frame)
+        given = h2o.H2OFrame(pd.DataFrame(asked, columns=names).assign(t=np.arange(len(asked)) % 2))
         given["t"] = given["t"].asfactor()
         return model.predict(given).as_data_frame()["uplift_predict"].to_numpy()
-    finally:
-        h2o.cluster().shutdown()
 
 
 def trees_alone(X, y, t, repeats=3, threads=2, **parameters):
     """Seconds by the clock of training alone, least of several on a server that is warm and has the rows."""
-    import h2o
-    import pandas as pd
     from h2o.estimators import H2OUpliftRandomForestEstimator
 
-    h2o.init(nthreads=int(threads), verbose=False)
-    h2o.no_progress()
-    try:
-        names = [f"x{j}" for j in range(X.shape[1])]
-        table = h2o.H2OFrame(pd.DataFrame(X, columns=names).assign(y=y.astype(int), t=t.astype(int)))
-        table["y"], table["t"] = table["y"].asfactor(), table["t"].asfactor()
-        taken = []
+    taken = []
+    with server(threads, X, y, t) as (names, table):
         for _ in range(int(repeats) + 1):
             model = H2OUpliftRandomForestEstimator(treatment_column="t", seed=1, **parameters)
             start = time.perf_counter()
             model.train(x=names, y="y", training_frame=table)
             taken.append(time.perf_counter() - start)
-        return min(taken[1:])
-    finally:
-        h2o.cluster().shutdown()
+    return min(taken[1:])
 
 
 def forest(X, y, t, asked):

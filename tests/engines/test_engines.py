@@ -319,8 +319,11 @@ def test_who_ties_in_a_frame_whose_rows_change_places_needs_a_name(small_parts):
 
 
 def test_which_plans_keep_the_order_of_rows(tmp_path):
-    table().write_parquet(tmp_path / "a.parquet")
-    scan = pl.scan_parquet(tmp_path / "a.parquet")
+    (tmp_path / "unique sample").mkdir()  # names are no steps
+    path = tmp_path / "unique sample" / "a.parquet"
+    wide = table().with_columns(pl.col("age").alias(f"sample {j}") for j in range(300))
+    wide.write_parquet(path)
+    scan = _scan.scan(path)
     other = pl.when(pl.col("age") > 3).then(1).otherwise(0).alias("x")
     kept = [scan, scan.filter(pl.col("age") > 3), scan.with_columns(other), scan.select("age", other), scan.head(9)]
     kept += [
@@ -330,6 +333,7 @@ def test_which_plans_keep_the_order_of_rows(tmp_path):
         pl.concat([scan, scan]),
         table().lazy(),
     ]
+    kept += [_scan.scan([path] * 50), scan.select(wide.columns[5:250])]
     assert all(map(_scan.steady, kept))
     dealt_anew = [scan.sort("visits"), scan.select(pl.all().shuffle()), scan.join(scan, on="id"), scan.unique()]
     assert not any(map(_scan.steady, dealt_anew))

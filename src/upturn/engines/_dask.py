@@ -69,7 +69,7 @@ class DaskPlaces:
 
         once = dask.delayed(step, traverse=False)
         made = [dask.delayed(answer)(once, state, place) for place, state in enumerate(self._states)]
-        return DaskPlaces(_persisted(*made), self._opened)
+        return DaskPlaces(_computed(*made, keep=True), self._opened)
 
     def train(self, estimator: Any, read: Callable[[Any], Any], *, weighted: bool, classify: bool, seed: int) -> Any:
         """A base of LightGBM or XGBoost, fitted to the rows that ``read`` finds in the states, as a model of this process."""
@@ -79,7 +79,7 @@ class DaskPlaces:
         shapes: list[tuple[int, int, frozenset[float]]] = self.ask(partial(_shape, read, classify))
         once = dask.delayed(partial(_joined, read), traverse=False)
         groups = grouped([n for n, _, _ in shapes], [classes for _, _, classes in shapes])
-        rows = _persisted(*(once([self._states[place] for place in group]) for group in groups))
+        rows = _computed(*(once([self._states[place] for place in group]) for group in groups), keep=True)
         sizes, width = [sum(shapes[place][0] for place in group) for group in groups], shapes[0][1]
 
         def column(name: str, *wide: int) -> Any:
@@ -144,21 +144,12 @@ def _joined(read: Callable[[Any], Any], states: Sequence[Any]) -> Any:
     return type(found[0])(*(None if one[0] is None else np.concatenate(one) for one in columns))
 
 
-def _computed(*values: Any) -> Any:
+def _computed(*values: Any, keep: bool = False) -> Any:
+    """Values, or with ``keep`` those that Dask keeps: on threads of this process they are computed at once, and may fail here."""
     import dask
 
     try:
-        return dask.compute(*values)
-    except Exception as error:
-        raise unread("Dask", error) from None
-
-
-def _persisted(*values: Any) -> Any:
-    """Values that Dask keeps; on threads of this process they are computed at once, and may fail here."""
-    import dask
-
-    try:
-        return dask.persist(*values)
+        return dask.persist(*values) if keep else dask.compute(*values)
     except Exception as error:
         raise unread("Dask", error) from None
 
@@ -172,7 +163,8 @@ def places(table: Any, columns: Sequence[str]) -> Iterator[DaskPlaces]:
         table = table.rename(columns={name: str(name) for name in table.columns})
     pieces = table[list(columns)].to_delayed()
     opened: WeakSet[DaskPlaces] = WeakSet()  # of those that somebody still uses: earlier states go with their last user
-    places = DaskPlaces(_persisted(*(delayed(Raw)(number, piece) for number, piece in enumerate(pieces))), opened)
+    raws = (delayed(Raw)(number, piece) for number, piece in enumerate(pieces))
+    places = DaskPlaces(_computed(*raws, keep=True), opened)
     try:
         yield places
     finally:

@@ -213,8 +213,8 @@ def _new_folder(scratch: Any) -> Path:
 def _bytes_of_a_row(model: Any, p: int, whole: Whole | None = None) -> int:
     """How much scratch space a row of ``p`` features needs, as far as that is known before the table has been read (``whole``) or after."""
     if not isinstance(model, TreeModel):
-        levels = () if whole is None else (len(one) for one in whole.schema.levels if one is not None)
-        return 8 * max(p, p + sum(levels))
+        levels = () if whole is None else whole.schema.levels
+        return 8 * (p + sum(len(one) for one in levels if one is not None))
     arms = 1 if whole is None else len(whole.labels) - 1
     if getattr(model, "inference", False):  # a rehearsal has rows of its own
         return 2 * p + _REHEARSED + _AN_ARM * arms

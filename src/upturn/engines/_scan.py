@@ -20,7 +20,9 @@ _STEADY = re.compile(
     r"SELECT|RENAME|FROM|FILTER .*|WITH_COLUMNS:|\[.*\]|simple π .*|(END )?UNION(\[maintain_order: true\])?|PLAN \d+:|"
     r"SORT BY \[maintain_order: true\].*|OPAQUE_PYTHON"
 )
-_CHANCE = re.compile(r"\b(shuffle|sample|unique|rand\w*)\b")
+_DEALT = re.compile(
+    r"\.(shuffle|sample|unique|mode|value_counts|sort_by)\("
+)  # what an expression may do with the order of rows
 _INSTALL = "engines read tables with polars: pip install 'upturn[engines]'"
 
 
@@ -71,7 +73,7 @@ def scan(table: Any) -> pl.LazyFrame:
 def steady(frame: pl.LazyFrame) -> bool:
     """Whether a frame's rows come in one order, however often it is read: joins, groups and sorts with ties deal them anew each time."""
     lines = [line.strip() for line in frame.explain(optimized=False).splitlines()]
-    return all(_STEADY.fullmatch(line) and not _CHANCE.search(line) for line in lines if line)
+    return all(_STEADY.fullmatch(line) and not _DEALT.search(line) for line in lines if line)
 
 
 @contextmanager
