@@ -111,6 +111,8 @@ def test_arms_that_differ_by_more_than_chance_are_told(kind):
     if kind is UpliftForest:
         for said in ("shares", "trees", 0.5):
             kind(2, propensity=said, random_state=0).fit(X[:, :4], y, treatment)  # whoever says what to do is not told
+        three = treatment * (1 + (X[:, 1] > 0))
+        kind(2, propensity=np.array([0.2, 0.3]), random_state=0).fit(X[:, :4], y, three)
     for seed in range(20):  # and nobody is whose arms were given at random
         rng = np.random.default_rng(seed)
         kind(2, random_state=0).fit(rng.normal(size=(300, 4)), y[:300], rng.integers(0, 3, 300))

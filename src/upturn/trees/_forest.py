@@ -44,12 +44,11 @@ from upturn.trees._inference import (
 )
 from upturn.trees._nodes import Nodes
 from upturn.trees._outcome import encode_outcome
-from upturn.trees._overlap import chances_of, kind_of, overlap_weights
+from upturn.trees._overlap import UNLIKE, chances_of, kind_of, overlap_weights, unlike_arms
 from upturn.trees._rehearsal import forest_seed, reach, stage
 from upturn.trees._samples import Sampling
 
 _MANY = 500  # trees at least, for inference
-_LOOKED_AT, _UNLIKE = 2_000, 1e-4  # rows whose arms are compared, and the p-value from which on they are told to differ
 _FITTED = {"bins_", "nodes_", "centered_", "propensity_kind_", "_pooled", "oob_response_", "oob_prediction_"}
 
 
@@ -288,17 +287,15 @@ class UpliftForest(TreeModel):
     def _tell(self, data: Experiment) -> None:
         """Warn if chance alone does not make arms so unlike as these, and nobody has said what is to be done about it."""
         chosen = self.get_params(deep=False).get("propensity")
-        if self.propensity_kind_ != "shares" or chosen not in ("auto", None):
+        if self.inference or self.propensity_kind_ != "shares" or chosen == "shares":
             return
-        step = -(-len(data) // _LOOKED_AT)
-        some = data.take(np.arange(0, len(data), step)) if step > 1 else data
-        pvalue = balance_pvalue(some) if len(np.unique(some.arm)) > data.n_arms else 1.0
-        if pvalue < _UNLIKE:
+        pvalue, rows = unlike_arms(data)
+        if pvalue < UNLIKE:
             mine = ('pass propensity="trees" and center=True', 'pass propensity="shares"')
             other = ('use UpliftForest(propensity="trees", center=True)', "go on")
             remedy, sound = mine if chosen == "auto" else other
             warn_user(
-                f"{type(self).__name__}: the arms differ in their features by more than chance (joint test of balance on {len(some):,} rows: p = {pvalue:.1g}), "
+                f"{type(self).__name__}: the arms differ in their features by more than chance (joint test of balance on {rows:,} rows: p = {pvalue:.1g}), "
                 f"so what it predicts may be differences between people: if arms were not given at random, {remedy}, or DRLearner; if they were, {sound}; "
                 "upturn.check shows where they differ",
                 UserWarning,

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from upturn._arrays import Arms, Floats
+from upturn._balance import balance_pvalue
 from upturn._experiment import Experiment
 from upturn._propensity import read_chances, with_control
 from upturn._table import Schema
@@ -32,6 +33,10 @@ from upturn.trees._center import out_of_bag_twice
 from upturn.trees._growth import Soil, weight_of_arms
 
 _FLOOR = 0.01  # estimated chances below it are set to it
+_LOOKED_AT, UNLIKE = (
+    2_000,
+    1e-4,
+)  # rows whose arms are compared at any fit, and the p-value from which on they are told to differ
 _UNBALANCED = 0.05  # p-value of the joint test of balance below which "auto" estimates chances
 
 
@@ -44,6 +49,12 @@ def kind_of(propensity: Any, balance: Callable[[], float] | None) -> str:
     names = [propensity] if isinstance(propensity, str) else propensity
     several = isinstance(names, list | tuple) or (isinstance(names, np.ndarray) and names.ndim == 1)
     return "columns" if several and len(names) and all(isinstance(one, str) for one in names) else "known"
+
+
+def unlike_arms(data: Experiment) -> tuple[float, int]:
+    """The p-value of the joint test of balance on some rows, spread over the table, and how many they are."""
+    some = data.take(np.arange(0, len(data), -(-len(data) // _LOOKED_AT)))
+    return (balance_pvalue(some) if len(np.unique(some.arm)) > data.n_arms else 1.0), len(some)
 
 
 def chances_of(propensity: Any, kind: str, data: Experiment, soil: Soil, seed: np.uint64, n_jobs: int | None) -> Floats:
