@@ -35,7 +35,6 @@ def table(n: int, p: int, real: bool = False) -> tuple[Any, Any, Any]:
 def fitting(path: str, n: int, p: int, /, *, real: bool = False, **options: Any) -> Task:
     """A fit of a class, named by its module and name, to a table of that size."""
     data, model = table(n, p, real), made(path, **options)
-    model.fit(*table(500, p, real))  # imports and loads what it needs
     return lambda: model.fit(*data)
 
 
@@ -54,9 +53,6 @@ def measuring(path: str, n: int, **options: Any) -> Task:
     X, y, treatment = table(n, 2)
     module, name = path.split(".")
     function = getattr(importlib.import_module(f"upturn.{module}"), name)
-    function(
-        y[:500], X[:500, 0], treatment[:500], **options
-    )  # loads what it needs: Ctrl-C may go unheard while kernels compile
     return lambda: function(y, X[:, 0], treatment, **options)
 
 
@@ -205,6 +201,7 @@ def serve(name: str) -> None:
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     task = TASKS[name]()
+    task()  # imports, loads and compiles what it needs: not what is measured
     print(json.dumps(["ready", time.monotonic()]), flush=True)
     for _ in sys.stdin:
         try:

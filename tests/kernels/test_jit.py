@@ -1,8 +1,10 @@
 """The compile policy: one signature, read-only inputs, no code of other sources, and never a failure of the cache."""
 
+import contextlib
 import errno
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import warnings
@@ -309,3 +311,29 @@ def test_a_kernel_with_a_mistake_says_so(cache):
         warnings.simplefilter("error")
         with pytest.raises(numba.TypingError):
             kernel(f8, f8)(lambda x: x.nothing)(1.0)
+
+
+@pytest.fixture
+def ctrl_c():
+    """Python's own way with Ctrl-C, which a process in the background does not have."""
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, earlier)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_that_is_lost_in_a_callback_is_heard_when_compiling_ends():
+    with pytest.raises(KeyboardInterrupt), _jit.ctrl_c_heard(), contextlib.suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with _jit.ctrl_c_heard():
+        pass
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_whoever_listens_for_ctrl_c_himself_goes_on_doing_so():
+    heard = []
+    signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    with _jit.ctrl_c_heard():
+        signal.raise_signal(signal.SIGINT)
+    assert heard == [signal.SIGINT]

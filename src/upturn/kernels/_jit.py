@@ -33,9 +33,11 @@ function is passed as an argument or captured in the closure of an entry point, 
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numba
@@ -106,6 +108,29 @@ def inlined(function: Function) -> Function:
     return inner_function(function, {**_OPTIONS, "forceinline": True})  # type: ignore[no-any-return]
 
 
+@contextlib.contextmanager
+def ctrl_c_heard() -> Iterator[None]:
+    """Raise KeyboardInterrupt at the end, if Ctrl-C came at a moment when LLVM calls Python and whatever is raised there is lost."""
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    heard = False
+
+    def hear(number: int, frame: Any) -> None:
+        nonlocal heard
+        heard = True
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, hear)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if heard:
+        raise KeyboardInterrupt
+
+
 def kernel(returns: Any, *arguments: Any) -> Callable[[Function], Function]:
     """Compile an entry point with one signature, at its first call, cached on disk."""
 
@@ -116,7 +141,7 @@ def kernel(returns: Any, *arguments: Any) -> Callable[[Function], Function]:
 
         def make_ready() -> None:
             nonlocal compiled
-            with _COMPILING:  # threads that come first together compile once
+            with _COMPILING, ctrl_c_heard():  # threads that come first together compile once
                 if compiled is None:
                     fresh = compile_kernel(function, returns(*arguments), _OPTIONS)
                     fresh.disable_compile()
