@@ -8,6 +8,7 @@ it started held at once, beyond what they held before the last. Nothing of uptur
 
 import importlib.util
 import os
+import resource
 import sys
 import threading
 import time
@@ -23,14 +24,16 @@ _TICK, _PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 
 def family():
     """Processes of this session: (processor seconds so far, bytes they hold); of others the seconds are known to a hundredth."""
-    seconds, held, session = time.process_time(), 0, os.getsid(0)
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds, held, session = time.process_time() + ended.ru_utime + ended.ru_stime, 0, os.getsid(0)
     for entry in Path("/proc").iterdir():
         try:
             fields = (entry / "stat").read_text().rsplit(")", 1)[1].split() if entry.name.isdigit() else None
         except OSError:  # it has ended
             continue
         if fields and int(fields[3]) == session:
-            seconds += (int(fields[11]) + int(fields[12])) / _TICK if int(entry.name) != os.getpid() else 0.0
+            own = int(entry.name) == os.getpid()
+            seconds += 0.0 if own else sum(map(int, fields[11:15])) / _TICK  # those it started and that have ended, too
             held += int(fields[21]) * _PAGE
     return seconds, held
 

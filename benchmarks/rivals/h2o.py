@@ -23,7 +23,10 @@ def server(threads, X, y, t):
         table["y"], table["t"] = table["y"].asfactor(), table["t"].asfactor()
         yield names, table
     finally:
+        process = h2o.connection().local_server
         h2o.cluster().shutdown()
+        while process is not None and process.is_running():  # else the next one finds this one, which is about to end
+            time.sleep(0.05)
 
 
 def uplift_forest(X, y, t, asked, seed=0, **parameters):

@@ -137,7 +137,7 @@ def test_check_loads_nothing_that_it_does_not_need(tmp_path):
     loaded = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
     assert "polars" in loaded
     assert not loaded & {"sklearn", "pandas", "scipy.stats", "matplotlib", "jinja2", "joblib"}
-    assert min(cpu_seconds(*line)[1] for _ in range(3)) < 3.0
+    assert min(cpu_seconds(*line)[1] for _ in range(3)) < 2.5
 
 
 def test_completion_and_version(upturn):

@@ -121,6 +121,13 @@ def test_the_same_data_make_the_same_page(mail, page, monkeypatch):
     assert made[0].replace("n_jobs=1", "n_jobs=2") == made[1].replace("n_jobs=1", "n_jobs=2")
 
 
+@pytest.mark.parametrize("stamp", ["abc", "1e9", "9" * 30])
+def test_a_date_that_is_none_is_said_before_anything_is_fitted(stamp, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", stamp)
+    with pytest.raises(ValueError, match="expected seconds since 1970"):
+        up.report(None, None, None)
+
+
 # ------------------------------------------------------------------------------------------------ the numbers
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import os
 from typing import Any
 
 import numpy as np
@@ -30,7 +28,7 @@ def make_page(found: Found) -> dict[str, Any]:
         "trial": words.trial,
         "people": words.people,
         "outcome": words.outcome,
-        "date": _today(),
+        "date": found.source["date"],
         "rows": f"{len(target):,}",
         "interval": level_text(found.options.interval),
         "arms": [str(label) for label in target.arms],
@@ -68,14 +66,6 @@ def _title(found: Found) -> str:
         if len(arms) == 1
         else f"What raises {words.outcome}, and for whom?"
     )
-
-
-def _today() -> str:
-    """The date, or that of a build which must come out the same again."""
-    stamp = os.environ.get("SOURCE_DATE_EPOCH")
-    utc = datetime.UTC
-    day = datetime.datetime.fromtimestamp(int(stamp), utc).date() if stamp else datetime.date.today()
-    return f"{day.day} {day:%B %Y}"
 
 
 # --------------------------------------------------------------------------------------------- the answer and the check

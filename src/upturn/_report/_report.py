@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import os
 import secrets
 from collections.abc import Callable, Mapping
@@ -213,6 +214,7 @@ def report(
         raise ValueError(
             "value is one per person, and there is no cost to weigh it against: give cost= as well, or one value for all"
         )
+    day = _today()
     seed = int(random_state)
     say: Callable[[str], Any] = (lambda text: print(text, flush=True)) if verbose else (lambda text: None)
     options, words = Options(float(interval), int(n_bootstrap), seed, n_jobs), Words(outcome, audience == "trial")
@@ -238,10 +240,23 @@ def report(
         "python": _python_lines(estimator, money, audience, outcome, cv, seed),
         "next": _next_lines(contestants[main], money),
         "title": title,
+        "date": day,
         **(about or {}),
     }
     lost = checked.n - len(data.target)
     return Report(Found(checked, data, held, measured, people, said, money, options, words, source, lost), rows)
+
+
+def _today() -> str:
+    """The date, or that of a build which must come out the same again."""
+    stamp = os.environ.get("SOURCE_DATE_EPOCH")
+    try:
+        day = datetime.datetime.fromtimestamp(int(stamp), datetime.UTC).date() if stamp else datetime.date.today()
+    except (ValueError, OverflowError, OSError):
+        raise ValueError(
+            f"SOURCE_DATE_EPOCH is {stamp!r}: expected seconds since 1970, as 1700000000; unset it for today's date"
+        ) from None
+    return f"{day.day} {day:%B %Y}"
 
 
 def _is_model(value: Any) -> bool:

@@ -106,7 +106,7 @@ def settle(voice: Voice, flagged: Roles, file: str | None, *, experiment: bool =
         either = f"there is no {path} with one either" if written is None else f"{path} names no data either"
         raise UserError(f"no table was named: give a file, as in `upturn {voice.command} mail.csv …`; {either}")
     source = find_source(data)
-    columns = source.scan(sample=True).collect_schema().names()
+    columns = source.columns
     flagged = flagged.read_lists(columns)
     if written is None:
         return Settled(source, flagged, flagged, path, None)
@@ -145,7 +145,7 @@ def read_frame(source: Source, asked: Roles) -> pl.DataFrame:
     """The whole table; identifiers that were named stay as they are written."""
     import polars as pl
 
-    columns = source.scan(sample=True).collect_schema().names()
+    columns = source.columns
     ids = [name for name in asked.id if name in columns]
     with source.in_words():
         frame = source.scan(dict.fromkeys(ids, pl.String)).collect()

@@ -45,7 +45,7 @@ def _measure(session: Session, settled: Settled, model: Any, experiment: bool, m
     voice = session.voice
     outcome, success = _outcome(settled)
     roles = settled.asked
-    columns = settled.source.scan(sample=True).collect_schema().names()
+    columns = settled.source.columns
     wanted = {"outcome": outcome, "treatment": roles.treatment, "weight": roles.weight, "group": roles.group}
     for role, name in wanted.items():
         said = experiment or getattr(settled.flagged, role) is not None
@@ -138,6 +138,6 @@ def _outcome(settled: Settled) -> tuple[str | None, str | None]:
     outcome = settled.asked.outcome
     if outcome is None:
         return None, None
-    columns = settled.source.scan(sample=True).collect_schema().names()
+    columns = settled.source.columns
     name, mark, value = outcome.partition("=")
     return (name, value) if mark and outcome not in columns else (outcome, None)

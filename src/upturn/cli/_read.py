@@ -48,6 +48,7 @@ _ZIP, _OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", _ZIP: "excel", _OLD_EXCEL: "excel", b"SQLite format 3\x00": "sqlite"}
 _NAMELESS = "unnamed"  # what a column without a name is called
 _WHOLE = ("excel", "duckdb", "sqlite", "json")  # formats that are read whole, and therefore once
+_SMALL = 1 << 22  # bytes, up to which a sample of the rows is all of them: types are then guessed once
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Source:
         types = dict(types or {})
         try:
             asked = types
-            if _NAMELESS in types and _NAMELESS not in self._plain({}, sample=True).collect_schema().names():
+            if _NAMELESS in types and _NAMELESS not in self._plain({}, sample=True).collect_schema():
                 asked = {"" if name == _NAMELESS else name: kind for name, kind in types.items()}
             frame = self._plain(asked, sample=sample)
             names = frame.collect_schema().names()
@@ -108,6 +109,11 @@ class Source:
             raise UserError(explain(error, self)) from error
 
     @cached_property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return self.scan(sample=True).collect_schema().names()
+
+    @cached_property
     def dates(self) -> dict[str, str]:
         """Columns of text in which every row is a date, and how it is written; those of a CSV polars knows."""
         return {} if self.is_text else find_dates(self._plain({}, sample=False))
@@ -121,8 +127,23 @@ class Source:
     def _held(self) -> pl.DataFrame:
         return SCANS[self.kind](self, {}, False).collect()
 
+    @cached_property
+    def _is_small(self) -> bool:
+        return sum(Path(file).stat().st_size for file in self.files) + len(self.content or b"") <= _SMALL
+
+    @cached_property
+    def _guessed(self) -> dict[bool, pl.LazyFrame]:
+        return {}  # a lazy frame keeps the types it has guessed
+
     def _plain(self, types: dict[str, Any], *, sample: bool) -> pl.LazyFrame:
-        return self._held.lazy() if self.kind in _WHOLE else SCANS[self.kind](self, types, sample)
+        if self.kind in _WHOLE:
+            return self._held.lazy()
+        sample = sample and not self._is_small
+        if types:
+            return SCANS[self.kind](self, types, sample)
+        if sample not in self._guessed:
+            self._guessed[sample] = SCANS[self.kind](self, {}, sample)
+        return self._guessed[sample]
 
 
 def _refuse_twins(source: str, names: list[str]) -> None:
