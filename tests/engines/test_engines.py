@@ -10,6 +10,10 @@ import upturn
 from upturn import engines
 from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.engines import _files, _fit, _parts, _sample, _scan
+from upturn.engines._gather import Roles
+from upturn.engines._learn import learn
+from upturn.engines._numbers import Raw
+from upturn.engines._places import Here
 from upturn.meta import OneVsControl, TLearner
 from upturn.svm import UpliftSVM, UpliftSVMCV
 from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
@@ -98,6 +102,28 @@ def test_several_arms_real_outcomes_and_numbers_as_labels(tmp_path):
 
 
 @pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize(
+    "base",
+    [
+        UpliftForest(4, center=True, random_state=1),
+        UpliftBoosting(n_estimators=3, random_state=1),
+        UpliftBagging(n_estimators=3, random_state=1),
+        UpliftSVM(),
+    ],
+)
+def test_models_of_several_arms_against_control_are_those_of_the_whole_table(base, weight, tmp_path):
+    frame, model = table(arms=("none", "mail", "call")), OneVsControl(base)
+    for k, (start, stop) in enumerate(CUTS):
+        frame[start:stop].write_parquet(tmp_path / f"{k}.parquet")
+    found = engines.fit(clone(model), tmp_path, "bought", "segment", weight, FEATURES)
+    columns = [*FEATURES, "segment", "bought", *([weight] if weight else [])]
+    whole = clone(model).fit(frame.select(columns), "bought", "segment", weight)
+    assert found.arms_ == ["call", "mail"]
+    assert same_file(found, whole, tmp_path)
+
+
+@pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize(
     ("options", "weight"), [({"oob": True}, None), ({"propensity": "trees"}, "weight"), ({"propensity": 0.4}, None)]
 )
@@ -115,6 +141,94 @@ def test_intervals_are_the_same(options, weight, monkeypatch, tmp_path):
         np.testing.assert_array_equal(one, two)
     if model.oob:
         np.testing.assert_array_equal(found.oob_response_, whole.oob_response_)
+
+
+# ------------------------------------------------------------------------------------------- ids of rows
+
+
+WITH_IDS = {
+    **{name: model for name, model in MODELS.items() if name != "bagging"},
+    "bootstrap": UpliftForest(4, bootstrap=True, random_state=1),
+    "boosting that restarts": UpliftBoosting(algorithm="forgetting", restart="strict", n_estimators=8, random_state=3),
+    "boosting of every arm": OneVsControl(UpliftBoosting(n_estimators=3, random_state=1)),
+    "forest of every arm": OneVsControl(UpliftForest(4, center=True, random_state=1)),
+}
+
+
+def same_file(one, two, tmp_path):
+    """Whether two models have the same bytes."""
+    one.save(tmp_path / "one.upturn")
+    two.save(tmp_path / "two.upturn")
+    return (tmp_path / "one.upturn").read_bytes() == (tmp_path / "two.upturn").read_bytes()
+
+
+def on_a_cluster(model, frame, weight):
+    """The model that partitions give, of rows in another order."""
+    parts = Here([Raw(i, frame[::-1][a:b]) for i, (a, b) in enumerate(CUTS)])
+    spread = clone(model)
+    learn(spread, parts, Roles("bought", "segment", weight, FEATURES), "id", "polars")
+    return spread
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize("name", list(WITH_IDS))
+def test_row_ids_make_the_order_of_rows_and_files_irrelevant(name, weight, tmp_path):
+    frame = table(arms=("none", "mail", "call") if "every arm" in name else ("none", "mail"))
+    mixed, model = frame.sample(fraction=1.0, shuffle=True, seed=5), WITH_IDS[name]
+    for k, (start, stop) in enumerate(((1400, 2999), (0, 1400), (2999, N))):
+        mixed[start:stop].write_parquet(tmp_path / f"{k}.parquet")
+    found = engines.fit(clone(model), tmp_path, "bought", "segment", weight, FEATURES, row_id="id")
+    assert same_file(found, on_a_cluster(model, frame, weight), tmp_path)
+    if (
+        weight is None and "every arm" not in name
+    ):  # in memory, rows are numbered as they lie, without those that are left out
+        whole = clone(model).fit(frame.select(*FEATURES, "segment", "bought"), "bought", "segment")
+        assert same_file(found, whole, tmp_path)
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("name", ["forest", "boosting", "a model of every arm"])
+def test_row_ids_of_64_bits_draw_as_on_a_cluster(name, tmp_path):
+    ids = np.random.default_rng(2).integers(-(2**62), 2**62, N)
+    frame, model = table().with_columns(id=ids), WITH_IDS[name]
+    found = engines.fit(clone(model), frame.lazy(), "bought", "segment", None, FEATURES, row_id="id")
+    assert same_file(found, on_a_cluster(model, frame, None), tmp_path)
+    if name == "forest":
+        whole = clone(model).fit(frame.select(*FEATURES, "segment", "bought"), "bought", "segment")
+        assert not same_file(found, whole, tmp_path)
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_intervals_of_shuffled_rows_with_ids_are_those_of_the_rows_in_order(monkeypatch, tmp_path):
+    monkeypatch.setattr("upturn.trees._forest._MANY", 40)
+    frame, model = table(n=2600, real=True), UpliftForest(40, inference=True, random_state=0)
+    mixed = frame.sample(fraction=1.0, shuffle=True, seed=5)
+    found = engines.fit(clone(model), mixed.lazy(), "bought", "segment", None, FEATURES, row_id="id")
+    whole = clone(model).fit(frame.select(*FEATURES, "segment", "bought"), "bought", "segment")
+    assert same_file(found, whole, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        ({"id": pl.col("id") // 2}, ValueError, "row_id='id' has the same number in several rows"),
+        ({"id": pl.when(pl.col("id") > 4).then("id")}, ValueError, "row_id='id' is missing in 5 rows"),
+        ({"id": pl.col("id") + 0.5}, TypeError, "whole numbers"),
+        ({"id": pl.col("id").cast(pl.String)}, TypeError, "whole numbers"),
+    ],
+)
+@pytest.mark.parametrize("model", [UpliftForest(2), UpliftSVM(), UpliftBoosting(), OneVsControl(UpliftTree())])
+def test_ids_that_are_none_are_refused_in_words(change, error, said, model):
+    frame = table().with_columns(**change)
+    with pytest.raises(error, match=said):
+        engines.fit(model, frame.lazy(), "bought", "segment", features=FEATURES, row_id="id")
+
+
+def test_the_column_of_ids_is_no_feature():
+    frame = table().drop("weight")
+    model = engines.fit(UpliftForest(2, random_state=0), frame.lazy(), "bought", "segment", row_id="id")
+    assert list(model.feature_names_in_) == FEATURES
 
 
 def test_scores_come_part_after_part_and_stream_to_a_file(tmp_path):
@@ -160,6 +274,9 @@ def test_a_sample_depends_on_the_seed_and_the_rows_numbers_alone(tmp_path):
         ({"features": "age"}, TypeError, "list of columns"),
         ({"features": []}, ValueError, "expected names"),
         ({"model": UpliftForest(0)}, ValueError, "n_estimators"),
+        ({"row_id": "person"}, ValueError, "row_id='person' is no column"),
+        ({"row_id": "id", "features": ["id", "age"]}, ValueError, "is among features"),
+        ({"row_id": "id", "model": UpliftBagging()}, ValueError, "no use for row_id="),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(change, error, said):

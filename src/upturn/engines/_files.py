@@ -26,7 +26,17 @@ from upturn._table import Schema, encode_columns, read_columns
 from upturn._target import Coded, Label
 from upturn.engines._gather import Roles
 from upturn.engines._margins import Margins
-from upturn.engines._numbers import Described, Raw, Whole, look_at, understand
+from upturn.engines._numbers import (
+    Described,
+    Raw,
+    Whole,
+    few_outcomes,
+    few_weights,
+    look_at,
+    read_ids,
+    sum_up,
+    understand,
+)
 from upturn.engines._parts import Part
 from upturn.engines._places import Failure, Merge, answer, merged
 from upturn.engines._scan import Span, polars, read, spans_of
@@ -77,31 +87,57 @@ class Files:
         n_jobs: int | None,
         arrays: dict[str, NDArray[Any]] | None = None,
     ) -> None:
-        self._states, self._spans, self._scratch, self._n_jobs = list(states), spans, scratch, n_jobs
+        self.states, self._spans, self._scratch, self._n_jobs = list(states), spans, scratch, n_jobs
         self.arrays = arrays or {}
 
     def ask(self, question: Callable[[Any], Any], merge: Merge | None = None) -> Any:
         """See ``Places``."""
-        answers = self._each(lambda place: answer(question, self._states[place], place))
+        answers = self._each(lambda place: answer(question, self.states[place], place))
         return answers if merge is None else merged(merge, answers)
 
     def change(self, step: Callable[[Any], Any]) -> Files:
         """See ``Places``."""
         sizes = getattr(step, "sizes", None)  # of a step that takes some of the rows, which says how many
-        shelf = _Shelf(self._scratch, [len(state.lot.arm) for state in self._states] if sizes is None else sizes)
+        shelf = _Shelf(self._scratch, [len(state.lot.arm) for state in self.states] if sizes is None else sizes)
 
         def make(place: int) -> Any:
-            made = answer(step, self._states[place], place)
+            made = answer(step, self.states[place], place)
             if isinstance(made, Margins):
                 return made.stored(self._scratch.empty)
-            return made if isinstance(made, Failure) else shelf.put(made, place)
+            return shelf.put(made, place) if isinstance(made, Part) else made
 
         made = self._each(make)
         return Files(made, self._spans, self._scratch, self._n_jobs, {**self.arrays, **shelf.arrays})
 
+    def some(self, chosen: Sequence[NDArray[np.bool_]], firsts: Sequence[int], k: int, scale: Scale) -> Files:
+        """Some rows of states of ``Stored``, in which arm ``k`` is the only one."""
+        sizes = [int(rows.sum()) for rows in chosen]
+        arm, ids = self._scratch.empty((sum(sizes),), np.uint8), self.arrays.get("ids")
+        ids = None if ids is None else self._scratch.empty((sum(sizes),), np.uint64)
+        states = []
+        for state, rows, first, size in zip(self.states, chosen, firsts, sizes, strict=True):
+            mine, used = slice(first, first + size), np.zeros(state.span.stop - state.span.start, np.bool_)
+            used[state.used] = rows
+            arm[mine] = state.arm[rows] == k
+            if ids is not None:
+                ids[mine] = state.ids[rows]
+            kept = replace(
+                state, scale=scale, outcome=self._file(state.outcome[rows]), arm=arm[mine], used=used, first=first
+            )
+            weight = None if state.weight is None else self._file(state.weight[rows])
+            states.append(replace(kept, weight=weight, ids=state.ids if ids is None else ids[mine]))
+        arrays = {"arm": arm} if ids is None else {"arm": arm, "ids": ids}
+        return Files(states, self._spans, self._scratch, self._n_jobs, arrays)
+
+    def _file(self, found: NDArray[Any]) -> NDArray[Any]:
+        """An array, in a file."""
+        array = self._scratch.empty(found.shape, found.dtype)
+        array[...] = found
+        return array
+
     def _each(self, function: Callable[[int], Any]) -> list[Any]:
         """What comes of all places; a failure is raised, and says where in the table it happened."""
-        answers = run_parallel(function, range(len(self._states)), n_jobs=self._n_jobs)
+        answers = run_parallel(function, range(len(self.states)), n_jobs=self._n_jobs)
         for one in answers:
             if isinstance(one, Failure):
                 span = self._spans[one.place]
@@ -184,7 +220,11 @@ class Stored:
     @property
     def lot(self) -> Lot:
         """The rows without their arms: one arm for all."""
-        return Lot(np.zeros(len(self.arm), np.uint8), self.first)
+        return Lot(np.zeros(len(self.arm), np.uint8), self.first, self.ids)
+
+    def _replace(self, **changes: Any) -> Stored:
+        """The same rows with other numbers: the word that ``Numbers`` has for it."""
+        return replace(self, **changes)
 
 
 # ------------------------------------------------------------------------------------------- reading
@@ -192,26 +232,34 @@ class Stored:
 
 @dataclass
 class _Targets:
-    """Outcome, labels and weights of all rows."""
+    """Outcome, labels, weights and ids of all rows."""
 
     y: Floats
     code: Arms
     weight: Floats | None
+    ids: NDArray[np.uint64] | None
 
 
 def read_files(
-    frame: pl.LazyFrame, n: int, roles: Roles, folder: Path, control: Label | None, n_jobs: int | None
+    frame: pl.LazyFrame,
+    n: int,
+    roles: Roles,
+    folder: Path,
+    control: Label | None,
+    n_jobs: int | None,
+    row_id: str | None = None,
 ) -> Whole:
     """From a table of ``n`` rows to places of ``Stored``."""
     if n > _MOST_ROWS:
         raise ValueError(f"the table has {n:,} rows, and trees of files number up to {_MOST_ROWS:,}: use Dask or Spark")
     scratch, spans = Scratch(folder), spans_of(n, len(roles.features))
     weight = None if roles.sample_weight is None else scratch.empty((n,), np.float64)
-    targets = _Targets(scratch.empty((n,), np.float64), scratch.empty((n,), np.uint8), weight)
+    ids = None if row_id is None else scratch.empty((n,), np.uint64)
+    targets = _Targets(scratch.empty((n,), np.float64), scratch.empty((n,), np.uint8), weight, ids)
     texts = frame.collect_schema()[roles.treatment] in (polars().String, polars().Categorical, polars().Enum)
-    columns = frame.select(*roles.features, *roles.taken)
+    columns = frame.select(roles.columns(row_id))
     described: list[Described] = Files(spans, spans, scratch, n_jobs).ask(
-        partial(_look_and_keep, columns, roles, targets, texts)
+        partial(_look_and_keep, columns, roles, targets, texts, row_id)
     )
     whole = understand(described, roles, control)
     arm, y, heavy = targets.code, targets.y, targets.weight
@@ -223,6 +271,7 @@ def read_files(
             scratch.empty((rows,), np.float64),
             scratch.empty((rows,), np.float64),
         )
+        ids = None if ids is None else scratch.empty((rows,), np.uint64)
     states, features = [], frame.select(roles.features)
     for span, one, first in zip(spans, described, whole.firsts, strict=True):
         raw, mine = slice(span.start, span.stop), slice(first, first + one.n)
@@ -231,18 +280,40 @@ def read_files(
         arm[mine] = lookup[targets.code[raw][used]]
         if some and targets.weight is not None and heavy is not None:
             y[mine], heavy[mine] = targets.y[raw][used], targets.weight[raw][used]
-        own = None if heavy is None else heavy[mine]
-        states.append(Stored(features, span, whole.schema, whole.scale, y[mine], arm[mine], own, used, first))
-    return whole._replace(places=Files(states, spans, scratch, n_jobs, {"arm": arm}))
+            if ids is not None and targets.ids is not None:
+                ids[mine] = targets.ids[raw][used]
+        own, named = None if heavy is None else heavy[mine], NO_IDS if ids is None else ids[mine]
+        states.append(Stored(features, span, whole.schema, whole.scale, y[mine], arm[mine], own, used, first, named))
+    arrays = {"arm": arm} if ids is None else {"arm": arm, "ids": ids}
+    return whole._replace(places=Files(states, spans, scratch, n_jobs, arrays))
 
 
-def _look_and_keep(columns: pl.LazyFrame, roles: Roles, targets: _Targets, texts: bool, span: Span) -> Described:
-    """The first look at a part; its outcome, labels and weights are kept."""
+def pair_of(whole: Whole, k: int, scale: Scale | None = None) -> Whole:
+    """The rows of control and of arm ``k``, as an experiment of their own; on a ``scale``, or on that of their outcomes."""
+    files, control, label = whole.places, whole.labels[0], whole.labels[k]
+    chosen = [(state.arm == 0) | (state.arm == k) for state in files.states]
+    described = []
+    for state, rows in zip(files.states, chosen, strict=True):
+        y, n = state.outcome[rows], {control: int((state.arm == 0).sum()), label: int((state.arm == k).sum())}
+        weight = None if state.weight is None else state.weight[rows]
+        rate = bool(((y == 0.0) | (y == 1.0)).all())
+        described.append(Described(None, n, len(y), few_outcomes(y), few_weights(weight), rate))
+    own = sum_up(described, whole.schema, control, weighted=files.states[0].weight is not None)
+    own = own._replace(heaviest=whole.heaviest, scale=scale or own.scale)
+    return own._replace(places=files.some(chosen, own.firsts, k, own.scale))
+
+
+def _look_and_keep(
+    columns: pl.LazyFrame, roles: Roles, targets: _Targets, texts: bool, row_id: str | None, span: Span
+) -> Described:
+    """The first look at a part; its outcome, labels, weights and ids are kept."""
     part, mine = read(columns, span), slice(span.start, span.stop)
     labels = coded(part[roles.treatment]) if texts else part[roles.treatment]
     described, targets.y[mine], targets.code[mine], weight = look_at(roles, Raw(span.number, part), labels)
     if targets.weight is not None:
         targets.weight[mine] = weight
+    if targets.ids is not None and row_id is not None:
+        targets.ids[mine] = read_ids(part[row_id], row_id)
     return described
 
 

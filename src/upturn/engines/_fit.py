@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +14,20 @@ from upturn._parameters import check_parameters
 from upturn._results import plural
 from upturn.base import Gated, all_or_nothing
 from upturn.engines._ensembles import is_ensemble
-from upturn.engines._files import read_files
+from upturn.engines._files import pair_of, read_files
 from upturn.engines._filters import learn_filter
 from upturn.engines._gather import Roles, gather
+from upturn.engines._ids import check_ids
 from upturn.engines._kinds import engine_of
-from upturn.engines._learn import check_spread, learn, learn_whole
+from upturn.engines._learn import check_spread, check_use_of_ids, learn, learn_whole
 from upturn.engines._numbers import Whole
 from upturn.engines._open import library_of, names_in, opened
+from upturn.engines._pairs import keep_arms, learn_pairs, own_scale
+from upturn.engines._places import Places
 from upturn.engines._scan import polars, scan, schema_of, settled
 from upturn.engines._svm import check_machine, is_machine
 from upturn.engines._umodl import learn_umodl
+from upturn.engines._views import Views
 from upturn.features import FilterSelector, UMODLDiscretizer, UMODLSelector
 from upturn.meta import OneVsControl
 from upturn.trees._base import TreeModel
@@ -32,6 +38,10 @@ if TYPE_CHECKING:
 _ROOM = 1.1  # times what rows take, that must be free on the disk
 # Bytes of a row besides its codes: outcome, weight and words; more where the outcome is centred, chances are estimated or intervals rehearsed.
 _NUMBERS, _CENTRED, _REHEARSED, _AN_ARM = 96, 200, 480, 32
+_AN_ID, _A_PAIR = (
+    16,
+    32,
+)  # of a row id, with those of weight above 0; of outcome, weight, id and arm of a row in a pair of arms
 
 
 def fit(
@@ -65,8 +75,8 @@ def fit(
     features : list of str, optional
         Columns to learn from; all others by default.
     row_id : str, optional
-        On Dask and Spark, a column with a whole number for each row, no two the same, by which samples are drawn: then the model does not depend on the
-        order of rows or partitions. Without it rows are numbered in the order of partitions, as in the whole table.
+        A column with a whole number for each row, no two the same, by which samples are drawn: then the model does not depend on the
+        order of rows, files or partitions. Without it rows are numbered in the order of files or partitions, as in the whole table.
     scratch : path, optional
         For Parquet files, a folder with room for a byte a value and 96 bytes a row, some 300 with a centred outcome, which outcomes of more than two values
         are by default, 550 for ``inference``, eight bytes a value and level for machines; the system's folder for temporary files by default. A lazy frame with joins, groups or sorts, whose
@@ -93,32 +103,52 @@ def fit(
     if spread is not None:
         return _fit_spread(spread, model, table, (y, treatment, sample_weight, features), row_id, scratch)
     _check_model(model)
-    if row_id is not None:
-        raise ValueError("row_id= is for tables of Dask and Spark: rows of files count by their place; leave it out")
     named = scan(table)
-    roles = _read_roles(schema_of(named).names(), y, treatment, sample_weight, features)
+    columns = schema_of(named).names()
+    roles = _without_id(_read_roles(columns, y, treatment, sample_weight, features), row_id, columns, features)
+    check_use_of_ids(model, row_id)
     folder = _new_folder(scratch)
     try:
-        with settled(named.select(*roles.features, *roles.taken), folder) as frame, all_or_nothing(model):
+        with settled(named.select(roles.columns(row_id)), folder) as frame, all_or_nothing(model):
             check_parameters(model)
-            _fit_files(model, frame, roles, folder)
+            _fit_files(model, frame, roles, row_id, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return model
 
 
-def _fit_files(model: Any, frame: pl.LazyFrame, roles: Roles, folder: Path) -> None:
+def _fit_files(model: Any, frame: pl.LazyFrame, roles: Roles, row_id: str | None, folder: Path) -> None:
     """Fit a model to a table that is read in parts, with numbers per row in files of a folder."""
     n = int(frame.select(polars().len()).collect().item())
-    _check_room(n, _bytes_of_a_row(model, len(roles.features)), roles, folder)
-    if isinstance(model, TreeModel) or is_machine(model):
-        whole = read_files(frame, n, roles, folder, model.control, getattr(model, "n_jobs", None))
-        _check_room(n, _bytes_of_a_row(model, len(roles.features), whole), roles, folder)
-        with opened(frame, [*roles.features, *roles.taken]) as raws:
-            learn_whole(model, whole, raws, roles, "polars")
-    else:
+    _check_room(n, _bytes_of_a_row(model, len(roles.features), row_id), roles, folder)
+    if not (isinstance(model, TreeModel) or is_machine(model)) and row_id is None:
         data = gather(frame, roles, folder, control=model.control, outcome=model._outcome, float32=model._float32)
         model._learn(data, "polars")
+        return
+    whole = read_files(frame, n, roles, folder, model.control, getattr(model, "n_jobs", None), row_id)
+    if row_id is not None:
+        check_ids(whole.places, int(whole.rows.sum()), row_id)
+    _check_room(n, _bytes_of_a_row(model, len(roles.features), row_id, whole), roles, folder)
+    with opened(frame, roles.columns()) as raws:
+        if isinstance(model, OneVsControl):
+            learn_pairs(model, whole, _Pairs(model, whole, raws, roles), roles, "polars", learn_whole)
+        else:
+            learn_whole(model, whole, raws, roles, "polars")
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Pairs of arms among rows of files."""
+
+    model: OneVsControl
+    whole: Whole
+    raws: Places
+    roles: Roles
+
+    def __call__(self, k: int) -> tuple[Whole, Places]:
+        """Control and arm ``k``: numbers, and the frames they are made of."""
+        keep = partial(keep_arms, self.roles.treatment, (self.whole.labels[0], self.whole.labels[k]))
+        return pair_of(self.whole, k, own_scale(self.model, self.whole)), Views(self.raws, keep)
 
 
 def _fit_counts(model: Any, table: Any, named: Any, row_id: Any, scratch: Any) -> Any:
@@ -129,7 +159,7 @@ def _fit_counts(model: Any, table: Any, named: Any, row_id: Any, scratch: Any) -
     roles = _read_roles(names_in(table), *named)
     with all_or_nothing(model):
         check_parameters(model)
-        with opened(table, [*roles.features, *roles.taken]) as places:
+        with opened(table, roles.columns()) as places:
             learn_counts = learn_filter if isinstance(model, FilterSelector) else learn_umodl
             learn_counts(model, places, roles, library_of(table))
     return model
@@ -142,20 +172,25 @@ def _fit_spread(spread: Any, model: Any, table: Any, named: Any, row_id: Any, sc
     if scratch is not None:
         raise ValueError("scratch= is for Parquet files; a table of Dask or Spark stays where it is: leave it out")
     columns = [str(name) for name in table.columns]
-    roles = _read_roles(columns, *named)
-    if row_id is not None:
-        if not isinstance(row_id, str) or row_id not in columns:
-            raise ValueError(f"row_id={row_id!r} is no column of the table: it has {columns[:20]!r}")
-        if row_id in roles.features:
-            if named[3] is not None:
-                raise ValueError(f"row_id={row_id!r} is among features=: a number of rows is nothing to learn from")
-            roles = roles._replace(features=[name for name in roles.features if name != row_id])
+    roles = _without_id(_read_roles(columns, *named), row_id, columns, named[3])
     with all_or_nothing(model):
         check_parameters(model)
-        wanted = [*roles.features, *roles.taken, *([] if row_id is None or row_id in roles.taken else [row_id])]
-        with spread.places(table, wanted) as places:
+        with spread.places(table, roles.columns(row_id)) as places:
             learn(model, places, roles, row_id, "pandas")
     return model
+
+
+def _without_id(roles: Roles, row_id: Any, columns: list[str], features: Any) -> Roles:
+    """Roles in which the column of ids is no feature."""
+    if row_id is None:
+        return roles
+    if not isinstance(row_id, str) or row_id not in columns:
+        raise ValueError(f"row_id={row_id!r} is no column of the table: it has {columns[:20]!r}")
+    if row_id not in roles.features:
+        return roles
+    if features is not None:
+        raise ValueError(f"row_id={row_id!r} is among features=: a number of rows is nothing to learn from")
+    return roles._replace(features=[name for name in roles.features if name != row_id])
 
 
 def _check_gated(model: Any) -> None:
@@ -210,8 +245,13 @@ def _new_folder(scratch: Any) -> Path:
     return Path(tempfile.mkdtemp(prefix="upturn-", dir=scratch))
 
 
-def _bytes_of_a_row(model: Any, p: int, whole: Whole | None = None) -> int:
+def _bytes_of_a_row(model: Any, p: int, row_id: str | None, whole: Whole | None = None) -> int:
     """How much scratch space a row of ``p`` features needs, as far as that is known before the table has been read (``whole``) or after."""
+    if row_id is not None:
+        pairs = _A_PAIR if isinstance(model, OneVsControl) else 0
+        inside = model._base() if pairs else model
+        codes = p + _NUMBERS if is_ensemble(inside) else _bytes_of_a_row(inside, p, None, whole)
+        return codes + _AN_ID + pairs
     if not isinstance(model, TreeModel):
         levels = () if whole is None else whole.schema.levels
         return 8 * (p + sum(len(one) for one in levels if one is not None))

@@ -34,6 +34,10 @@ class Roles(NamedTuple):
         """Columns that are no features."""
         return tuple(dict.fromkeys(name for name in self[:3] if isinstance(name, str)))
 
+    def columns(self, row_id: str | None = None) -> list[str]:
+        """All columns, each once, and that of ids if there is one."""
+        return list(dict.fromkeys([*self.features, *self.taken, *([] if row_id is None else [row_id])]))
+
 
 @dataclass
 class _Union:

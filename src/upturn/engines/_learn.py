@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from upturn.boosting import UpliftBagging
@@ -10,8 +11,8 @@ from upturn.engines._forest import learn_forest
 from upturn.engines._gather import Roles
 from upturn.engines._ids import check_ids
 from upturn.engines._meta import LEARNERS, check_learner, learn_meta
-from upturn.engines._numbers import Whole, read_parts
-from upturn.engines._pairs import learn_pairs
+from upturn.engines._numbers import Whole, describe, read_parts, understand
+from upturn.engines._pairs import FarPairs, learn_pairs
 from upturn.engines._parts import prepare
 from upturn.engines._places import Places
 from upturn.engines._svm import check_machine, is_machine, learn_machine
@@ -38,18 +39,24 @@ def check_spread(model: Any, engine: str) -> None:
         )
 
 
-def learn(model: Any, places: Places, roles: Roles, row_id: str | None, library: str) -> None:
-    """Fit a model to places of raw frames."""
+def check_use_of_ids(model: Any, row_id: str | None) -> None:
+    """Refuse ids for a model that draws rows by their place."""
     base = model._base() if isinstance(model, OneVsControl) else model
     if row_id is not None and isinstance(base, UpliftBagging):
         raise ValueError(
             "UpliftBagging draws rows by their place in their arm, and has no use for row_id=: leave it out"
         )
+
+
+def learn(model: Any, places: Places, roles: Roles, row_id: str | None, library: str) -> None:
+    """Fit a model to places of raw frames."""
+    check_use_of_ids(model, row_id)
     if isinstance(model, LEARNERS):
         learn_meta(model, places, roles, row_id, library)
         return
     if isinstance(model, OneVsControl):
-        learn_pairs(model, places, roles, row_id, library, learn_whole)
+        whole = understand(places.ask(partial(describe, roles)), roles, model.control)
+        learn_pairs(model, whole, FarPairs(model, whole, places, roles, row_id), roles, library, learn_whole)
         return
     whole = read_parts(places, roles, model.control, row_id)
     if row_id is not None:

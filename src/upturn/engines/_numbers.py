@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from upturn._arrays import Arms, Floats, Ints
 from upturn._columns import is_missing, read_outcome, read_weight
+from upturn._results import plural
 from upturn._table import Schema, encode_columns, levels_of, read_columns
 from upturn._target import Label, find_labels, name_arms, read_labels, sort_labels, weight_unit
 from upturn.engines._gather import Roles
@@ -114,13 +115,16 @@ def look_at(roles: Roles, raw: Raw, treatment: Any) -> tuple[Described, Floats, 
     used = slice(None) if weight is None else weight > 0.0
     counts = np.bincount(codes[used], minlength=len(labels)).tolist()
     weighed, y = None if weight is None else weight[used], outcome[used]
-    values = few_outcomes(y)
-    if weighed is None or not len(weighed):
-        heavy = (np.inf, 0.0, 0.0)
-    else:
-        heavy = (float(weighed.min()), float(weighed.max()), float(weighed.sum()))
-    said = Described(tuple(columns), dict(zip(labels, counts, strict=True)), len(y), values, heavy, rate)
+    rows = dict(zip(labels, counts, strict=True))
+    said = Described(tuple(columns), rows, len(y), few_outcomes(y), few_weights(weighed), rate)
     return said, outcome, codes, weight
+
+
+def few_weights(weight: Floats | None) -> tuple[float, float, float]:
+    """The smallest and the largest weight, and the sum of all."""
+    if weight is None or not len(weight):
+        return np.inf, 0.0, 0.0
+    return float(weight.min()), float(weight.max()), float(weight.sum())
 
 
 def few_outcomes(y: Floats) -> tuple[float, ...]:
@@ -155,6 +159,12 @@ def to_numbers(
 
 def read_ids(column: Any, name: str) -> NDArray[np.uint64]:
     """A column of row ids."""
+    missing = nw.from_native(column, series_only=True).null_count()
+    if missing:
+        raise ValueError(
+            f"row_id={name!r} is missing in {plural(missing, 'row')}: expected a whole number for each row, no two the same; leave row_id out, "
+            "and rows are numbered as they lie"
+        )
     values = np.asarray(column)
     if values.dtype.kind not in "iu":
         raise TypeError(f"row_id={name!r} holds values of type {values.dtype}: expected whole numbers, each once")
@@ -195,6 +205,11 @@ def understand(described: Sequence[Described], roles: Roles, control: Label | No
     if not any(one.columns for one in described):
         raise ValueError("the table has no rows: expected one row per person")
     schema = union([one.columns for one in described if one.columns is not None], roles)
+    return sum_up(described, schema, control, weighted=roles.sample_weight is not None)
+
+
+def sum_up(described: Sequence[Described], schema: Schema, control: Label | None, *, weighted: bool) -> Whole:
+    """What all parts are together, where the schema is known; without the places."""
     found: dict[Label, int] = {}
     for one in described:
         for label, count in one.rows.items():
@@ -211,7 +226,7 @@ def understand(described: Sequence[Described], roles: Roles, control: Label | No
     low, high = values[0], values[-1]
     scale = scale_between(low, high, two=len(values) <= 2)
     heaviest = max(one.weights[1] for one in described)
-    if roles.sample_weight is not None:
+    if weighted:
         least, total = min(one.weights[0] for one in described), sum(one.weights[2] for one in described)
         largest = float(np.abs(scale.see(np.array([low, high]))).max())
         check_weights(least, heaviest, total, largest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,29 +21,22 @@ from upturn.engines._places import Places
 from upturn.features._percentiles import quantiles_of
 from upturn.meta import OneVsControl
 from upturn.meta._one_vs_control import LADDER
+from upturn.trees._base import Scale
 
 Learn = Callable[[Any, Whole, Places, Roles, str], None]
+PairOf = Callable[[int], tuple[Whole, Places]]
 
 
-def learn_pairs(
-    model: OneVsControl, raws: Places, roles: Roles, row_id: str | None, library: str, learn: Learn
-) -> None:
-    """Fit a model for every arm with ``learn``, to places of raw frames of two arms."""
-    whole = understand(raws.ask(partial(describe, roles)), roles, model.control)
+def learn_pairs(model: OneVsControl, whole: Whole, pair_of: PairOf, roles: Roles, library: str, learn: Learn) -> None:
+    """Fit a model for every arm with ``learn``, to its rows and those of control, which ``pair_of`` finds by the arm's number."""
     control, arms = whole.labels[0], whole.labels[1:]
     base, members, ladders = model._base(), [], []
-    for label in arms:
-        pair = raws.change(partial(_keep_arms, roles.treatment, (control, label)))
-        own = understand(pair.ask(partial(describe, roles)), roles, control)
-        scale = whole.scale if base._outcome == "binary" else own.scale
-        own = own._replace(schema=whole.schema, scale=scale, heaviest=whole.heaviest)
-        step = partial(to_numbers, roles, own.schema, own.labels, scale, own.firsts, row_id)
-        own = in_units(own._replace(places=pair.change(step)))
-        if row_id is not None:
-            check_ids(own.places, int(own.rows.sum()), row_id)
+    for k, label in enumerate(arms, start=1):
+        own, raws = pair_of(k)
+        own = in_units(own)
         member = clone(base)
         try:
-            learn(member, own, pair, roles, library)
+            learn(member, own, raws, roles, library)
         except ValueError as error:
             raise ValueError(f"arm {label!r} against control {control!r}: {error}") from error
         member._rate, member._library = False, None  # as of all members
@@ -51,6 +45,35 @@ def learn_pairs(
     model.estimators_, model._ladder = members, np.array(ladders)
     model._library, model._rate = library, whole.rate or base._outcome == "binary"
     model._remember(control, arms, whole.schema)
+
+
+def own_scale(model: OneVsControl, whole: Whole) -> Scale | None:
+    """The scale that pairs see outcomes on; None for one of their own."""
+    return whole.scale if model._base()._outcome == "binary" else None
+
+
+@dataclass(frozen=True)
+class FarPairs:
+    """Pairs of arms among places of raw frames."""
+
+    model: OneVsControl
+    whole: Whole
+    raws: Places
+    roles: Roles
+    row_id: str | None
+
+    def __call__(self, k: int) -> tuple[Whole, Places]:
+        """Control and arm ``k``: numbers, and the frames they are made of."""
+        roles, labels = self.roles, (self.whole.labels[0], self.whole.labels[k])
+        pair = self.raws.change(partial(keep_arms, roles.treatment, labels))
+        own = understand(pair.ask(partial(describe, roles)), roles, labels[0])
+        scale = own_scale(self.model, self.whole) or own.scale
+        own = own._replace(schema=self.whole.schema, scale=scale, heaviest=self.whole.heaviest)
+        step = partial(to_numbers, roles, own.schema, own.labels, scale, own.firsts, self.row_id)
+        own = own._replace(places=pair.change(step))
+        if self.row_id is not None:
+            check_ids(own.places, int(own.rows.sum()), self.row_id)
+        return own, pair
 
 
 def _ladder(member: Any, places: Places) -> Floats:
@@ -64,7 +87,7 @@ def _ladder(member: Any, places: Places) -> Floats:
 # ------------------------------------------------------------------------------------------- what a part answers
 
 
-def _keep_arms(treatment: str, labels: tuple[Label, Label], raw: Raw) -> Raw:
+def keep_arms(treatment: str, labels: tuple[Label, Label], raw: Raw) -> Raw:
     """The rows of two arms."""
     frame = nw.from_native(raw.frame, eager_only=True)
     if not len(frame):
