@@ -12,9 +12,9 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtr
 
-from upturn._arrays import Bools, Floats, Ints
+from upturn._arrays import Arms, Bools, Floats, Ints
 from upturn._experiment import Experiment
-from upturn._table import few_levels
+from upturn._table import Schema, few_levels
 
 _ENOUGH = 50.0  # expected rows in every cell from which the normal tail is close enough
 _BLOCK = 1 << 17  # numbers of the table that are turned at a time
@@ -23,14 +23,19 @@ _FEW = 25  # a numeric column with fewer values besides its commonest one is jud
 
 def balance_pvalue(data: Experiment) -> float:
     """The joint test: P(a column in which the arms differ as much | arms at random), corrected for all comparisons."""
+    return joint_pvalue(data.X, data.schema, data.arm, data.n_arms)
+
+
+def joint_pvalue(X: Floats, schema: Schema, arm: Arms, n_arms: int) -> float:
+    """The same of a matrix and the arms of its rows."""
     pvalues = []
-    for raw, levels in zip(each_column(data.X), data.schema.levels, strict=True):
+    for raw, levels in zip(each_column(X), schema.levels, strict=True):
         column, n_levels = few_levels(raw, levels)
         found: list[float] = []
-        for code in range(1, data.n_arms + 1):
-            rows = data.target.pair(code)
+        for code in range(1, n_arms + 1):
+            rows = np.flatnonzero((arm == 0) | (arm == code))
             known = rows[~np.isnan(column[rows])]
-            found += column_pvalues(column[known], n_levels, data.arm[known] == code)
+            found += column_pvalues(column[known], n_levels, arm[known] == code)
         pvalues.append(min(1.0, min(found) * len(found)))
     return min(1.0, min(pvalues) * len(pvalues))
 

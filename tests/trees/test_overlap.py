@@ -6,7 +6,7 @@ import pytest
 
 import upturn
 from upturn.trees import CTSForest, UCTSForest, UpliftForest
-from upturn.trees._overlap import overlap_weights
+from upturn.trees._overlap import in_look, overlap_weights
 
 
 def confounded(n, seed, effect=1.0):
@@ -84,8 +84,6 @@ def test_inference_looks_at_the_balance(tmp_path):
     np.testing.assert_array_equal(back.predict(X[:, :4]), forest.predict(X[:, :4]))
     random = np.random.default_rng(0).integers(0, 2, 400)
     assert UpliftForest(inference=True, random_state=0).fit(X[:, :4], y, random).propensity_kind_ == "shares"
-    with pytest.warns(UserWarning, match="differ in their features"):
-        assert UpliftForest(4, random_state=0).fit(X[:, :4], y, treatment).propensity_kind_ == "shares"
 
 
 @pytest.mark.parametrize(
@@ -103,16 +101,59 @@ def test_what_is_no_propensity_is_refused(propensity, message):
         UpliftForest(2, propensity=propensity, random_state=0).fit(X, y, treatment)
 
 
-@pytest.mark.parametrize("kind", [UpliftForest, CTSForest, UCTSForest])
-def test_arms_that_differ_by_more_than_chance_are_told(kind):
+def test_arms_that_differ_by_more_than_chance_are_weighed():
+    """At the defaults effects of confounded data are near the truth, and it is said what was done."""
+    X, y, treatment = confounded(3000, 0)
+    said = r"differ in their features by more than chance .* estimated by trees.* and outcomes centred.*; upturn.check shows"
+    with pytest.warns(UserWarning, match=said):
+        forest = UpliftForest(60, random_state=0).fit(X[:, :4], y, treatment)
+    assert (forest.propensity_kind_, forest.centered_) == ("trees", True)
+    assert abs(forest.predict(X[:, :4]).mean() - 1.0) < 0.2
+    same = UpliftForest(60, propensity="trees", center=True, random_state=0).fit(X[:, :4], y, treatment)
+    np.testing.assert_array_equal(forest.predict(X[:, :4]), same.predict(X[:, :4]))
+    assert forest.get_params()["propensity"] == "auto"
+    with pytest.warns(UserWarning, match="rows weighted by them, which takes longer"):
+        kept = UpliftForest(2, center=False, random_state=0).fit(X[:, :4], y, treatment)
+    assert not kept.centered_
+    with pytest.warns(UserWarning, match="rows weighted by them, which takes longer"):  # which is no criterion on means
+        assert not UpliftForest(2, "kl", random_state=0).fit(X[:, :4], y > 0, treatment).centered_
+
+
+@pytest.mark.parametrize("kind", [CTSForest, UCTSForest])
+def test_forests_without_propensities_tell_arms_that_differ(kind):
     X, y, treatment = confounded(5000, 0)
-    with pytest.warns(UserWarning, match="the arms differ in their features by more than chance .* on 1,667 rows"):
+    said = "the arms differ in their features by more than chance .* rows: .* may be differences between people"
+    with pytest.warns(UserWarning, match=said):
         kind(2, random_state=0).fit(X[:, :4], y, treatment)
-    if kind is UpliftForest:
-        for said in ("shares", "trees", 0.5):
-            kind(2, propensity=said, random_state=0).fit(X[:, :4], y, treatment)  # whoever says what to do is not told
-        three = treatment * (1 + (X[:, 1] > 0))
-        kind(2, propensity=np.array([0.2, 0.3]), random_state=0).fit(X[:, :4], y, three)
-    for seed in range(20):  # and nobody is whose arms were given at random
+
+
+def test_whoever_says_what_the_arms_are_is_not_told():
+    X, y, treatment = confounded(5000, 0)
+    for said in ("shares", "trees", 0.5):
+        assert UpliftForest(2, propensity=said, random_state=0).fit(X[:, :4], y, treatment)._look is None
+    three = treatment * (1 + (X[:, 1] > 0))
+    UpliftForest(2, propensity=np.array([0.2, 0.3]), random_state=0).fit(X[:, :4], y, three)
+
+
+@pytest.mark.parametrize("kind", [UpliftForest, CTSForest, UCTSForest])
+def test_arms_given_at_random_are_not_told(kind):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
-        kind(2, random_state=0).fit(rng.normal(size=(300, 4)), y[:300], rng.integers(0, 3, 300))
+        X, y, treatment = rng.normal(size=(300, 4)), rng.normal(size=300), rng.integers(0, 3, 300)
+        forest = kind(2, random_state=0).fit(X, y, treatment)
+        assert forest.propensity_kind_ == "shares"
+
+
+def test_the_look_is_at_the_same_rows_wherever_they_lie():
+    X, y, treatment = confounded(9000, 1)
+    weight = np.where(np.arange(9000) % 7 == 0, 0.0, 1.0)
+    with pytest.warns(UserWarning, match="by more than chance"):
+        look = UpliftForest(2, center=False, random_state=0).fit(X[:, :4], y, treatment, weight)._look
+    used = np.flatnonzero(weight)
+    ids = np.arange(len(used), dtype=np.uint64)
+    seen = in_look(ids, len(used))
+    assert look.rows == seen.sum() == in_look(ids[3000:], len(used)).sum() + in_look(ids[:3000], len(used)).sum()
+    assert 1800 < look.rows < 2200
+    with pytest.warns(UserWarning, match="by more than chance"):
+        alone = UpliftForest(2, center=False, random_state=0).fit(X[used, :4], y[used], treatment[used])._look
+    assert alone == look

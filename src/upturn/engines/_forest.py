@@ -8,14 +8,14 @@ from functools import partial
 
 import numpy as np
 
-from upturn._arrays import Floats
+from upturn._arrays import Arms, Floats
 from upturn._seeds import make_seed
 from upturn.engines._balance import balance_of_parts
 from upturn.engines._centred import Sown, restore, sow
 from upturn.engines._gather import Roles
 from upturn.engines._grow import draw_samples, grow_trees
 from upturn.engines._inference import correct_parts, rehearse_parts
-from upturn.engines._numbers import Whole
+from upturn.engines._numbers import Numbers, Whole
 from upturn.engines._parts import Far, prepare
 from upturn.engines._places import Places
 from upturn.engines._unseen import out_of_bag
@@ -23,7 +23,7 @@ from upturn.kernels.criteria import Rules
 from upturn.trees import UpliftForest
 from upturn.trees._base import Scale
 from upturn.trees._nodes import Nodes
-from upturn.trees._overlap import chance_columns, kind_of, known_chances
+from upturn.trees._overlap import Look, chance_columns, in_look, kind_of, known_chances, look_at
 from upturn.trees._samples import Answers, Sampling
 
 
@@ -46,12 +46,14 @@ class _Grown:
 
 def learn_forest(model: UpliftForest, whole: Whole, raws: Places, roles: Roles) -> None:
     """Fit a forest to places of numbers, which are made of places of raw frames: what ``UpliftForest._fit`` does."""
+    model._look = _look(whole) if model._looks() else None
+    suited = model._suited()
     balance = partial(balance_of_parts, raws, roles, whole.schema, whole.labels)
-    kind = kind_of(model.propensity, balance if model.inference else None)
+    kind = kind_of(suited.propensity, balance if model.inference else None)
     columns = chance_columns(model.propensity, whole.schema, len(whole.labels) - 1) if kind == "columns" else []
     known = known_chances(model.propensity, whole.labels, int(whole.rows.sum())) if kind == "known" else None
     chances, scale, seed = _Chances(kind, known), whole.scale, make_seed(model.random_state)
-    outcomes = model.inference or model._centres(scale.binary) or kind != "shares"
+    outcomes = model.inference or suited._centres(scale.binary) or kind != "shares"
     weighted = roles.sample_weight is not None
     far = prepare(whole, model.max_bins, weighted=weighted, outcomes=outcomes, columns=columns)
     whole = whole._replace(places=None)  # which may forget the numbers now
@@ -68,6 +70,18 @@ def learn_forest(model: UpliftForest, whole: Whole, raws: Places, roles: Roles) 
     if chosen.oob:
         chosen._keep_out_of_bag(out_of_bag(chosen, far, grown.plan, seed, raws, roles, whole.schema))
     model._take_over(chosen)
+
+
+def _look(whole: Whole) -> Look:
+    """Compare the arms of some rows (see ``trees._overlap``), which come to the driver."""
+    found = whole.places.ask(partial(_seen, int(whole.rows.sum())))
+    X, arm = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return look_at(X, whole.schema, arm, len(whole.labels) - 1)
+
+
+def _seen(n: int, part: Numbers) -> tuple[Floats, Arms]:
+    rows = in_look(part.lot.numbers, n)
+    return part.X[rows], part.arm[rows]
 
 
 def _grow_forest(model: UpliftForest, far: Far, scale: Scale, seed: np.uint64, chances: _Chances) -> _Grown:

@@ -18,7 +18,7 @@ from upturn.engines._places import Places
 from upturn.engines._svm import check_machine, is_machine, learn_machine
 from upturn.engines._unseen import fit_tree
 from upturn.meta import OneVsControl
-from upturn.trees import UpliftTree
+from upturn.trees import UpliftForest, UpliftTree
 from upturn.trees._base import TreeModel
 
 
@@ -62,6 +62,13 @@ def learn(model: Any, places: Places, roles: Roles, row_id: str | None, library:
     if row_id is not None:
         check_ids(whole.places, int(whole.rows.sum()), row_id)
     learn_whole(model, whole, places, roles, library)
+    tell_arms(model)
+
+
+def tell_arms(model: Any) -> None:
+    """Warn of arms that differ, if the model has looked; models inside others stay silent."""
+    if isinstance(model, UpliftForest):
+        model._tell_unlike()
 
 
 def learn_whole(model: Any, whole: Whole, raws: Places, roles: Roles, library: str) -> None:

@@ -34,6 +34,7 @@ BAND = np.uint64(10)  # the nested samples of a margin problem
 COORDINATES = np.uint64(11)  # the order in which coordinate descent visits multipliers
 QUADRUPLES = np.uint64(12)  # the rows of a stochastic gradient
 EDGES = np.uint64(14)  # the rows of a long table that bins of boosted trees are taken from
+LOOK = np.uint64(15)  # the rows of which a forest compares the arms
 REPLICATES = np.uint64(13)  # how often a row is in a replicate of rows that lie in several places
 
 

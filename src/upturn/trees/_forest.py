@@ -44,7 +44,7 @@ from upturn.trees._inference import (
 )
 from upturn.trees._nodes import Nodes
 from upturn.trees._outcome import encode_outcome
-from upturn.trees._overlap import UNLIKE, chances_of, kind_of, overlap_weights, unlike_arms
+from upturn.trees._overlap import Look, chances_of, kind_of, look_at_arms, overlap_weights
 from upturn.trees._rehearsal import forest_seed, reach, stage
 from upturn.trees._samples import Sampling
 
@@ -96,8 +96,9 @@ class UpliftForest(TreeModel):
         Chances of the arms. "shares": the same for everybody, as in a randomised experiment. "trees": estimated out of bag by
         trees of the same engine. A number, or one per treatment arm: known. Names of columns of X, one per treatment arm: known row by row.
         Wherever they are not the shares, rows have overlap weights, h / e of their own arm with h = 1 / (sum of 1 / e over the arms), which
-        give every leaf the same people in all arms; combine with ``center=True``. "auto" is the shares, with a warning if the joint test of balance between the
-        arms has p < 0.0001 on 2,000 rows; with ``inference=True`` it is "trees" if that test of all rows has p < 0.05.
+        give every leaf the same people in all arms; combine with ``center=True``. "auto" is the shares, unless the joint test of balance between the
+        arms has p < 0.0001 on some 2,000 rows: then it is "trees", ``center="auto"`` centres whatever the criterion allows, and a warning says so. With
+        ``inference=True`` it is "trees" if that test of all rows has p < 0.05.
     inference : bool
         Choose by itself what ``predict_interval`` needs, whatever the other parameters say: honest trees, ten to a
         half-sample, leaves of at least two rows of each arm, and more where the smallest arm has above 2,500 of them, at least 500
@@ -168,6 +169,8 @@ class UpliftForest(TreeModel):
         "verbose": VERBOSE,
     }
 
+    _look: Look | None = None  # at the arms, before the fit; not part of a saved model
+
     def __init__(
         self,
         n_estimators: int = 100,
@@ -231,6 +234,7 @@ class UpliftForest(TreeModel):
 
     def _fit(self, data: Experiment) -> None:
         soil, scale = self._soil(data)
+        self._look = look_at_arms(data) if self._looks() else None
         chosen = self._chosen(soil.size)
         chosen._fit_forest(data, soil, scale, make_seed(self.random_state))
         self._take_over(chosen)
@@ -241,10 +245,24 @@ class UpliftForest(TreeModel):
             for name in _FITTED & vars(chosen).keys():
                 setattr(self, name, getattr(chosen, name))
 
-    def _chosen(self, size: Floats) -> UpliftForest:
-        """The forest that is fitted to arms of a ``size``: this one, or one with the parameters that inference asks for."""
-        if not self.inference:
+    def _looks(self) -> bool:
+        """Whether the arms are compared before the fit: nobody has said what they are, and inference does not look itself."""
+        said = self.get_params(deep=False).get("propensity", "auto")
+        return not self.inference and isinstance(said, str) and said == "auto"
+
+    def _suited(self) -> UpliftForest:
+        """The forest for arms that are as unlike as those looked at: this one, or one that estimates chances and centres outcomes."""
+        if self._look is None or not self._look.unlike or "propensity" not in self.get_params(deep=False):
             return self
+        suited = copy.copy(self)
+        suited.propensity = "trees"
+        suited.center = self._may_centre() if self.center == "auto" else self.center
+        return suited
+
+    def _chosen(self, size: Floats) -> UpliftForest:
+        """The forest that is fitted to arms of a ``size``: this one, or one with the parameters that inference or unlike arms ask for."""
+        if not self.inference:
+            return self._suited()
         chosen = copy.copy(self)
         chosen.honest, chosen.rho, chosen.bootstrap, chosen.max_samples = True, 0.5, False, 1.0
         chosen.ci_group_size, chosen.n_estimators = GROUP, max(-(-self.n_estimators // GROUP) * GROUP, _MANY)
@@ -285,21 +303,26 @@ class UpliftForest(TreeModel):
             self._keep_out_of_bag(response)
 
     def _tell(self, data: Experiment) -> None:
-        """Warn if chance alone does not make arms so unlike as these, and nobody has said what is to be done about it."""
-        chosen = self.get_params(deep=False).get("propensity")
-        if self.inference or self.propensity_kind_ != "shares" or chosen == "shares":
+        self._tell_unlike()
+
+    def _tell_unlike(self) -> None:
+        """Warn of arms that chance alone does not make so unlike, and say what was done about it."""
+        if self._look is None or not self._look.unlike:
             return
-        pvalue, rows = unlike_arms(data)
-        if pvalue < UNLIKE:
-            mine = ('pass propensity="trees" and center=True', 'pass propensity="shares"')
-            other = ('use UpliftForest(propensity="trees", center=True)', "go on")
-            remedy, sound = mine if chosen == "auto" else other
-            warn_user(
-                f"{type(self).__name__}: the arms differ in their features by more than chance (joint test of balance on {rows:,} rows: p = {pvalue:.1g}), "
-                f"so what it predicts may be differences between people: if arms were not given at random, {remedy}, or DRLearner; if they were, {sound}; "
-                "upturn.check shows where they differ",
-                UserWarning,
-            )
+        name = type(self).__name__
+        done = (
+            "chances of the arms were estimated by trees, and rows weighted by them"
+            + (" and outcomes centred" if self.centered_ else "")
+            + ', which takes longer: if arms were given at random, pass propensity="shares"'
+            if self.propensity_kind_ == "trees"
+            else "what it predicts may be differences between people: if arms were not given at random, use UpliftForest, which then "
+            "estimates their chances, or DRLearner; if they were, go on"
+        )
+        warn_user(
+            f"{name}: the arms differ in their features by more than chance (joint test of balance on {self._look.rows:,} rows: "
+            f"p = {self._look.pvalue:.1g}), so {done}; upturn.check shows where they differ",
+            UserWarning,
+        )
 
     def _rehearse(
         self, data: Experiment, soil: Soil, response: Floats, pooled: Pooled, scale: Scale, seed: np.uint64

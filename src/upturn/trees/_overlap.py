@@ -19,25 +19,25 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from upturn._arrays import Arms, Floats
-from upturn._balance import balance_pvalue
+from upturn._arrays import Arms, Bools, Floats
+from upturn._balance import joint_pvalue
 from upturn._experiment import Experiment
 from upturn._propensity import read_chances, with_control
 from upturn._table import Schema
 from upturn._target import Label
+from upturn.kernels.hashing import LOOK, words_of
 from upturn.trees._center import out_of_bag_twice
 from upturn.trees._growth import Soil, weight_of_arms
 
 _FLOOR = 0.01  # estimated chances below it are set to it
-_LOOKED_AT, UNLIKE = (
-    2_000,
-    1e-4,
-)  # rows whose arms are compared at any fit, and the p-value from which on they are told to differ
-_UNBALANCED = 0.05  # p-value of the joint test of balance below which "auto" estimates chances
+_LOOKED_AT = 2_000  # rows of which the arms are compared at any fit
+_UNLIKE = 1e-4  # p-value of that look below which "auto" estimates chances
+_UNBALANCED = 0.05  # p-value of the joint test of all rows below which inference does
 
 
 def kind_of(propensity: Any, balance: Callable[[], float] | None) -> str:
@@ -51,10 +51,36 @@ def kind_of(propensity: Any, balance: Callable[[], float] | None) -> str:
     return "columns" if several and len(names) and all(isinstance(one, str) for one in names) else "known"
 
 
-def unlike_arms(data: Experiment) -> tuple[float, int]:
-    """The p-value of the joint test of balance on some rows, spread over the table, and how many they are."""
-    some = data.take(np.arange(0, len(data), -(-len(data) // _LOOKED_AT)))
-    return (balance_pvalue(some) if len(np.unique(some.arm)) > data.n_arms else 1.0), len(some)
+class Look(NamedTuple):
+    """The joint test of balance on some rows, and how many they are."""
+
+    pvalue: float
+    rows: int
+
+    @property
+    def unlike(self) -> bool:
+        """Whether chance alone does not make arms so unlike as these."""
+        return self.pvalue < _UNLIKE
+
+
+def in_look(ids: NDArray[np.uint64], n: int) -> Bools:
+    """Which rows, of ``n`` in all, the look is at: some 2,000 by the hash of their ids, wherever they lie."""
+    word = np.empty(len(ids), np.uint64)
+    words_of(np.uint64(0), LOOK, np.uint64(0), ids, word)
+    return np.asarray(word <= np.uint64(min(_LOOKED_AT * 2**64 // n, 2**64 - 1)))
+
+
+def look_at(X: Floats, schema: Schema, arm: Arms, n_arms: int) -> Look:
+    """The look, once its rows are found; without one of the arms it sees nothing."""
+    seen = len(np.unique(arm)) > n_arms
+    return Look(joint_pvalue(X, schema, arm, n_arms) if seen else 1.0, len(arm))
+
+
+def look_at_arms(data: Experiment) -> Look:
+    """Compare the arms of some rows of weight above 0."""
+    rows = np.flatnonzero(data.weights > 0.0)
+    rows = rows[in_look(np.arange(len(rows), dtype=np.uint64), len(rows))]
+    return look_at(np.asarray(data.X[rows]), data.schema, data.arm[rows], data.n_arms)
 
 
 def chances_of(propensity: Any, kind: str, data: Experiment, soil: Soil, seed: np.uint64, n_jobs: int | None) -> Floats:
