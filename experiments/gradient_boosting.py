@@ -29,11 +29,12 @@ from benchmarks.quality import contestants, run, sets, show  # noqa: E402
 
 from upturn._nuisance import crossfit_responses, make_folds  # noqa: E402
 from upturn._seeds import make_seed  # noqa: E402
-from upturn.meta import RLearner  # noqa: E402
+from upturn.meta import DRLearner, RLearner, XLearner  # noqa: E402
 from upturn.trees import UpliftTree  # noqa: E402
 
 OUT = ROOT / "benchmarks" / "quality" / "results" / "gradient.json"
 BESIDE = ("forest", "forest-centred", "s", "t", "x", "dr", "r", "causalml-x", "causalml-r", "causalml-t")
+LEARNERS = {"x": XLearner, "r": RLearner, "dr": DRLearner}
 
 
 class Gradient(RLearner):
@@ -97,13 +98,33 @@ TRIED = {
     for rate in (0.1,)
     for ridge in (1, 30)
 }
-contestants.CONTESTANTS.update(TRIED)
+
+
+def _over(learner, library):
+    """A learner over the boosting of another library at its defaults, of outcomes and of effects."""
+
+    def make(split):
+        if library == "lightgbm":
+            from lightgbm import LGBMRegressor
+
+            base = LGBMRegressor(random_state=split, n_jobs=1, verbose=-1)
+        else:
+            from sklearn.ensemble import HistGradientBoostingRegressor
+
+            base = HistGradientBoostingRegressor(random_state=split)
+        return learner(base, base, random_state=split)
+
+    return make
+
+
+OVER = {f"{library}-{name}": _over(LEARNERS[name], library) for library in ("lightgbm", "sklearn") for name in LEARNERS}
+contestants.CONTESTANTS.update(TRIED | OVER)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--half", choices=("choose", "report"), default="choose")
-    parser.add_argument("--models", default=",".join((*TRIED, *BESIDE)))
+    parser.add_argument("--models", default=",".join((*TRIED, *BESIDE, *OVER)))
     parser.add_argument("--baseline", default="x")
     parser.add_argument("--sets", default=None)
     parser.add_argument("--splits", type=int, default=6)

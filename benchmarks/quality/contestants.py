@@ -80,6 +80,7 @@ CONTESTANTS: dict[str, Callable[[int], Any]] = {
     "ucts-auto": _seeded(UCTSForest, min_samples_split="auto"),
     "forest-centred": _seeded(UpliftForest, center=True),
     "forest-plain": _seeded(UpliftForest, center=False),
+    "forest-shares": _seeded(UpliftForest, propensity="shares"),
     # height, number and ties of boosted trees
     **{f"boosting-h{h}": partial(lambda h, split: _boosted(split, h), h) for h in (1, 2, 3, 4, 5)},
     **{f"boosting-h{h}-paper": partial(lambda h, split: _boosted(split, h, ties="none"), h) for h in (1, 3)},
