@@ -230,7 +230,7 @@ def test_columns_that_differ_between_partitions_are_refused_in_words(tmp_path):
     stored = dd.read_parquet([str(tmp_path / f"{k}.parquet") for k in range(2)])
     for frame, error, said in (
         (parted, TypeError, "^column 'visits' holds text in partition 1 and numbers in partition 0"),
-        (stored, RuntimeError, "^Dask could not compute the table.*visits"),
+        (stored, RuntimeError, "^in partition 0: Dask could not compute the table.*visits"),
     ):
         with pytest.raises(error, match=said) as caught:
             engines.fit(UpliftForest(2), frame, "bought", "segment", None, FEATURES)
@@ -252,9 +252,35 @@ def test_a_file_that_disappears_is_told_in_words(cluster, tmp_path, monkeypatch)
         return real(*whole, **how)
 
     monkeypatch.setattr(_parts, "learn_bins", after_the_first_pass)
-    with pytest.raises(RuntimeError, match=r"^Dask could not compute the table.*1\.parquet") as caught:
+    with pytest.raises(RuntimeError, match=r"^in partition 0: Dask could not compute the table.*1\.parquet") as caught:
         engines.fit(UpliftForest(2, random_state=0), frame, "bought", "segment", None, FEATURES)
     assert "\n" not in str(caught.value)
+
+
+def _piece(number, whole):
+    """A partition, of which the fourth cannot be read."""
+    if number == 3:
+        raise OSError(f"the disk is gone\npiece {number}")
+    return whole.iloc[200 * number : 200 * (number + 1)]
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("scheduler", ["threads", None])
+def test_a_partition_that_cannot_be_read_is_named(scheduler):
+    import dask.dataframe as dd
+
+    whole = table().to_pandas()
+    frame = dd.from_delayed([dask.delayed(_piece)(number, whole) for number in range(6)], meta=whole.iloc[:0])
+    said = r"^in partition 3: Dask could not compute the table.*OSError: the disk is gone"
+    for call in (
+        lambda: engines.fit(UpliftForest(2, random_state=0), frame, "bought", "segment", None, FEATURES),
+        lambda: engines.evaluate(frame, "bought", ["age"], "segment"),
+        lambda: engines.check(frame, "bought", "segment", features=FEATURES),
+    ):
+        with dask.config.set({} if scheduler is None else {"scheduler": scheduler}):
+            with pytest.raises(RuntimeError, match=said) as caught:
+                call()
+        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from upturn.engines._balance import balance_of_parts
 from upturn.engines._gather import Roles
 from upturn.engines._learn import learn
 from upturn.engines._numbers import Raw
-from upturn.engines._places import Here
+from upturn.engines._places import Here, first_that
 from upturn.engines._select import keys_of, numbers_of, select
 from upturn.meta import OneVsControl
 from upturn.svm import UpliftSVM
@@ -547,3 +547,9 @@ def test_trees_of_a_pass_are_as_many_as_the_machines_have_room_for(rows, machine
     assert _grow._batch(far, rules, plan, 200) == batch
     assert far.asked == (batch < 32)
     assert _grow._batch(far, rules, plan, 1) == 1
+
+
+@pytest.mark.parametrize("bad", [(0,), (6,), (2, 5), ()])
+def test_the_first_place_that_fails_is_found(bad):
+    found = first_that(lambda places: any(place in bad for place in places), 7)
+    assert found == (bad[0] if bad else None)

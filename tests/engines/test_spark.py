@@ -236,9 +236,30 @@ def test_columns_that_are_text_here_and_numbers_there_are_refused_in_words(spark
     frame[:500].write_parquet(tmp_path / "0.parquet")
     frame[500:].with_columns(visits="v" + pl.col("visits").cast(pl.String)).write_parquet(tmp_path / "1.parquet")
     stored = spark.read.parquet(str(tmp_path))
-    with pytest.raises(RuntimeError, match=r"^Spark could not compute the table.*1\.parquet.*\[visits\]") as caught:
+    said = r"^in partition \d: Spark could not compute the table.*1\.parquet.*\[visits\]"
+    with pytest.raises(RuntimeError, match=said) as caught:
         engines.fit(UpliftForest(2), stored, "bought", "segment", None, FEATURES)
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_gone_is_told_with_the_partition(spark, tmp_path):
+    for k in range(4):
+        table()[300 * k : 300 * (k + 1)].write_parquet(tmp_path / f"{k}.parquet")
+    size = str(max(file.stat().st_size for file in tmp_path.iterdir()))
+    spark.conf.set("spark.sql.files.maxPartitionBytes", size)  # a partition for each file
+    spark.conf.set("spark.sql.files.openCostInBytes", size)
+    try:
+        stored = spark.read.parquet(str(tmp_path))
+        names = [row[0] for row in stored.select("_metadata.file_name").rdd.glom().map(lambda rows: rows[0]).collect()]
+        (tmp_path / "2.parquet").unlink()
+        for kept, where in ((stored, f"in partition {names.index('2.parquet')}: "), (stored.repartition(3, "age"), "")):
+            said = rf"^{where}Spark could not compute the table.*2\.parquet"
+            with pytest.raises(RuntimeError, match=said) as caught:
+                engines.fit(UpliftForest(2), kept, "bought", "segment", None, FEATURES)
+            assert "\n" not in str(caught.value)
+    finally:
+        spark.conf.unset("spark.sql.files.maxPartitionBytes")
+        spark.conf.unset("spark.sql.files.openCostInBytes")
 
 
 def test_a_pipeline_is_fitted_saved_and_loaded(spread, tmp_path):

@@ -15,7 +15,7 @@ import numpy as np
 
 from upturn.engines._bases import copied, to_local
 from upturn.engines._numbers import Raw
-from upturn.engines._places import AnyOrder, Merge, answer, merged, told, unread
+from upturn.engines._places import AnyOrder, Merge, answer, first_that, merged, nothing, told, unread
 
 NAME = "dask"
 _WIDE = 8  # answers merged at a time
@@ -36,7 +36,7 @@ class DaskPlaces:
         once = dask.delayed(question, traverse=False)
         answers = [dask.delayed(answer)(once, state, place) for place, state in enumerate(self._states)]
         if merge is None:
-            return told(list(_computed(*answers)))
+            return told(list(self._computed(answers)))
         put_together = dask.delayed(partial(merged, merge), traverse=False)
 
         def together(some: list[Any]) -> Any:
@@ -47,8 +47,26 @@ class DaskPlaces:
         groups = self._by_worker() if isinstance(merge, AnyOrder) else []
         if len(groups) > 1:
             answers = [together([answers[place] for place in group]) for group in groups]
-        (result,) = _computed(together(answers))
+        (result,) = self._computed([together(answers)])
         return told(result)
+
+    def _computed(self, values: Sequence[Any]) -> Any:
+        """Values that follow from the states; an error names the state that Dask could not make."""
+        import dask
+
+        try:
+            return dask.compute(*values)
+        except Exception as error:
+            raise unread("Dask", error, self._erred()) from None
+
+    def _erred(self) -> int | None:
+        """The first place that a cluster could not compute."""
+        try:
+            from distributed import futures_of
+        except ImportError:
+            return None
+        erred = (any(future.status == "error" for future in futures_of(state)) for state in self._states)
+        return next((place for place, found in enumerate(erred) if found), None)
 
     def _by_worker(self) -> list[list[int]]:
         """Places by the worker that has them, so that answers are merged before they travel; nothing if that is not known."""
@@ -69,7 +87,7 @@ class DaskPlaces:
 
         once = dask.delayed(step, traverse=False)
         made = [dask.delayed(answer)(once, state, place) for place, state in enumerate(self._states)]
-        return DaskPlaces(_computed(*made, keep=True), self._opened)
+        return DaskPlaces(_kept(made), self._opened)
 
     def train(self, estimator: Any, read: Callable[[Any], Any], *, weighted: bool, classify: bool, seed: int) -> Any:
         """A base of LightGBM or XGBoost, fitted to the rows that ``read`` finds in the states, as a model of this process."""
@@ -79,7 +97,7 @@ class DaskPlaces:
         shapes: list[tuple[int, int, frozenset[float]]] = self.ask(partial(_shape, read, classify))
         once = dask.delayed(partial(_joined, read), traverse=False)
         groups = grouped([n for n, _, _ in shapes], [classes for _, _, classes in shapes])
-        rows = _computed(*(once([self._states[place] for place in group]) for group in groups), keep=True)
+        rows = _kept([once([self._states[place] for place in group]) for group in groups])
         sizes, width = [sum(shapes[place][0] for place in group) for group in groups], shapes[0][1]
 
         def column(name: str, *wide: int) -> Any:
@@ -144,14 +162,21 @@ def _joined(read: Callable[[Any], Any], states: Sequence[Any]) -> Any:
     return type(found[0])(*(None if one[0] is None else np.concatenate(one) for one in columns))
 
 
-def _computed(*values: Any, keep: bool = False) -> Any:
-    """Values, or with ``keep`` those that Dask keeps: on threads of this process they are computed at once, and may fail here."""
+def _kept(values: Sequence[Any]) -> Any:
+    """Values that Dask keeps: on threads of this process they are computed at once, and may fail here."""
     import dask
 
+    def fail(places: range) -> bool:
+        try:
+            dask.compute(*(dask.delayed(nothing)(values[place]) for place in places))
+        except Exception:
+            return True
+        return False
+
     try:
-        return dask.persist(*values) if keep else dask.compute(*values)
+        return dask.persist(*values)
     except Exception as error:
-        raise unread("Dask", error) from None
+        raise unread("Dask", error, first_that(fail, len(values))) from None
 
 
 @contextmanager
@@ -163,8 +188,8 @@ def places(table: Any, columns: Sequence[str]) -> Iterator[DaskPlaces]:
         table = table.rename(columns={name: str(name) for name in table.columns})
     pieces = table[list(columns)].to_delayed()
     opened: WeakSet[DaskPlaces] = WeakSet()  # of those that somebody still uses: earlier states go with their last user
-    raws = (delayed(Raw)(number, piece) for number, piece in enumerate(pieces))
-    places = DaskPlaces(_computed(*raws, keep=True), opened)
+    raws = [delayed(Raw)(number, piece) for number, piece in enumerate(pieces)]
+    places = DaskPlaces(_kept(raws), opened)
     try:
         yield places
     finally:

@@ -81,15 +81,29 @@ def told(result: Any) -> Any:
     return result
 
 
-def unread(engine: str, error: Exception) -> RuntimeError:
-    """What is said when the engine itself cannot answer, such as when a file of the table is gone: its own first words."""
+def unread(engine: str, error: Exception, place: int | None = None) -> RuntimeError:
+    """What is said when the engine itself cannot answer, such as when a file of the table is gone: its own first words, and the place if it is known."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     conditions = [found.group() for line in lines if (found := _CONDITION.search(line))]
     errors = [found.group() for line in lines if (found := _ERROR.search(line))]
     words = [*conditions[:1], *errors[-1:], *lines[:1], ""][0]
+    where = "" if place is None else f"in partition {place}: "
     return RuntimeError(
-        f"{engine} could not compute the table, or what was asked of it: {type(error).__name__}: {words[:500]}"
+        f"{where}{engine} could not compute the table, or what was asked of it: {type(error).__name__}: {words[:500]}"
     )
+
+
+def first_that(fails: Callable[[range], bool], n: int) -> int | None:
+    """The first of ``n`` places that fails, by halving the range in which one does; None if none does any longer."""
+    low, high = 0, n
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fails(range(low, middle)) else (middle, high)
+    return low if low < high and fails(range(low, high)) else None
+
+
+def nothing(*_: Any) -> None:
+    """The answer of a place that is asked only whether it can be computed."""
 
 
 class Here:

@@ -24,7 +24,7 @@ from upturn.engines._bases import copied, to_local
 from upturn.engines._dask import extended, scored
 from upturn.engines._numbers import Raw
 from upturn.engines._parts import Part
-from upturn.engines._places import Failure, Merge, answer, merged, told, unread
+from upturn.engines._places import Failure, Merge, answer, first_that, merged, nothing, told, unread
 
 NAME = "spark"
 _modules = 0  # of this process, when garbage was last looked for among what they hold
@@ -75,11 +75,26 @@ class SparkPlaces:
                 found.update(context.runJob(again, list, gone))
             del self._ledger.released[: len(released)]
         except Exception as error:
-            raise unread("Spark", error) from None
+            raise unread("Spark", error, self._unread()) from None
         finally:
             sent.destroy()
         in_order = [found[place] for place in sorted(found)]
         return told(in_order if merge is None else merged(merge, in_order))
+
+    def _unread(self) -> int | None:
+        """The first place whose frame Spark cannot make, as its own words name no partition; frames that it has made before it keeps."""
+        context = self._frames.context
+
+        def fail(places: range) -> bool:
+            try:
+                context.runJob(self._frames, partial(map, nothing), list(places))
+            except Exception:
+                return True
+            return False
+
+        with suppress(Exception):  # of a session that has ended
+            return None if context._jsc.sc().isStopped() else first_that(fail, self._frames.getNumPartitions())
+        return None
 
     def change(self, step: Callable[[Any], Any]) -> SparkPlaces:
         """See ``Places``."""
@@ -253,7 +268,10 @@ def places(table: Any, columns: Sequence[str]) -> Iterator[SparkPlaces]:
     from pyspark import StorageLevel
 
     context, tag = table.sparkSession.sparkContext, f"upturn-{uuid4().hex}"
-    cells = table.select(*columns).mapInArrow(_pack, "frame binary").rdd
+    try:  # a table of joins or groups is computed up to its last step here
+        cells = table.select(*columns).mapInArrow(_pack, "frame binary").rdd
+    except Exception as error:
+        raise unread("Spark", error) from None
     frames = cells.mapPartitionsWithIndex(_unpack).persist(StorageLevel.MEMORY_AND_DISK_DESER)  # as bytes, once
     first = _Step(f"{tag}/frame")
     numbers = frames.map(partial(_file, first)).persist()
