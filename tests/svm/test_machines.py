@@ -523,6 +523,18 @@ def test_loose_iteration_limit_warns_and_is_honest():
     assert model.dual_gap_ > 1e-8
 
 
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [({"max_iter": 1}, "ran out of iterations; raise max_iter"), ({"tol": 1e-18}, "steps no longer bring it nearer")],
+)
+def test_the_reason_why_it_stopped_is_the_true_one(options, reason):
+    """Whatever the stages before took: of p = 1.2, Newton's method and then the interior point."""
+    rng = np.random.default_rng(0)
+    X, t, y = rng.normal(size=(400, 5)), rng.integers(0, 2, 400), (rng.random(400) < 0.4).astype(int)
+    with pytest.warns(ConvergenceWarning, match=reason):
+        UpliftSVM(p=1.2, **options).fit(X, y, t)
+
+
 def weak(n=600, seed=0):
     """An effect too weak for w to leave 0 at p = 1."""
     rng = np.random.default_rng(seed)

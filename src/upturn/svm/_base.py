@@ -126,7 +126,8 @@ class Machine(UpliftEstimator):
     ) -> None:
         """What ``_adopt`` does but for the support."""
         if not solution.gap <= self.tol:
-            ended = solution.iterations >= self.max_iter
+            known = solution.exhausted is not None
+            ended = solution.exhausted if known else solution.iterations >= self.max_iter
             advice = (
                 "it ran out of iterations; raise max_iter"
                 if ended

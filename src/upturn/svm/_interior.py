@@ -45,7 +45,8 @@ def solve(problem: MarginProblem, data: MarginData) -> MarginSolution:
     while True:
         state, alpha = run_local(problem, data, 0.3 * tol)
         solution = certified(
-            problem, data, state.w, state.b, alpha, state.iterations, "interior", tuple(state.history)
+            problem, data, state.w, state.b, alpha, state.iterations, "interior", tuple(state.history),
+            exhausted=state.iterations >= problem.max_iter,
         )  # fmt: skip
         wanted = ZERO_GAP if solution.undecided else problem.tol
         if (solution.gap <= problem.tol and not solution.undecided) or tol <= 1e-3 * min(wanted, problem.tol):

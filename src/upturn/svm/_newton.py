@@ -13,6 +13,7 @@ of levels, of which many rows lie on their margins). Range: p from 1.05 to 10 is
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,8 @@ def solve(problem: MarginProblem, data: MarginData, start: tuple[Floats, Floats]
         tol, start = 0.1 * tol, (w, b)
     if problem.for_direction and solution.gap <= 1e-6:
         return solution
-    return min(primal_dual(problem, data, spent), solution, key=lambda found: found.gap)
+    last = primal_dual(problem, data, spent)
+    return min(last, replace(solution, exhausted=last.exhausted), key=lambda found: found.gap)
 
 
 def run(
@@ -118,7 +120,7 @@ def primal_dual(problem: MarginProblem, data: MarginData, spent: int = 0) -> Mar
     w, b = np.zeros(rows.n_columns), np.zeros(K)
     newton = NewtonSystem(problem, rows.n_columns, K)
     target = rows.comp / rows.n_margins
-    best, best_gap = (w, b, 0), math.inf
+    best, best_gap, exhausted = (w, b, 0), math.inf, False
     for iteration in range(3 * problem.max_iter):
         found = rows.system(b, target)
         pull = problem.gradient(w)
@@ -140,4 +142,6 @@ def primal_dual(problem: MarginProblem, data: MarginData, spent: int = 0) -> Mar
         shrink = 0.05 if step > 0.9 else 0.3 if step > 0.3 else 0.8
         target = rows.step(step) / rows.n_margins * shrink
         w, b = w + step * dw, b + step * db
-    return certified(problem, data, best[0], best[1], rows.kept, spent + best[2], "primal-dual")
+    else:
+        exhausted = True
+    return certified(problem, data, best[0], best[1], rows.kept, spent + best[2], "primal-dual", exhausted=exhausted)

@@ -181,6 +181,9 @@ class MarginSolution:
     history: tuple[float, ...] = ()
     vanishing: bool = False  # w = 0 is optimal, by the test of ``certified``
     undecided: bool = False  # the test needs a tighter bound
+    exhausted: bool | None = (
+        None  # its last stage ran out of iterations, and did not come to a stop; None if the solver does not know
+    )
 
 
 def relative_gap(objective: float, bound: float) -> float:
@@ -270,6 +273,7 @@ def certified(
     iterations: int,
     solver: str,
     history: tuple[float, ...] = (),
+    exhausted: bool | None = None,
 ) -> MarginSolution:
     """The solution with the best intercepts for w, its objective, and the bound that alpha proves.
 
@@ -292,7 +296,7 @@ def certified(
     middle = np.array([settle(low[k], high[k]) for k in range(n_planes)])
     gap = relative_gap(objective, bound)
     return MarginSolution(
-        w, middle, low, high, alpha, objective, bound, gap, iterations, solver, history, vanishing, undecided
+        w, middle, low, high, alpha, objective, bound, gap, iterations, solver, history, vanishing, undecided, exhausted
     )
 
 
