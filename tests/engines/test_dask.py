@@ -140,6 +140,14 @@ def test_a_machine_is_that_of_the_whole_table(model):
 
 
 @pytest.mark.usefixtures("cluster")
+def test_passes_over_the_table_are_counted(capsys):
+    frame = table()
+    engines.fit(UpliftSVM(), spread(frame), "bought", "segment", None, FEATURES, verbose=1)
+    counted = re.findall(r"passes over the table: (\d+)it", capsys.readouterr().err)
+    assert int(counted[-1]) > 5
+
+
+@pytest.mark.usefixtures("cluster")
 def test_row_ids_make_the_order_of_rows_irrelevant():
     frame = table().with_row_index("person")
     model = UpliftForest(4, min_samples_arm=5, random_state=1)
@@ -277,9 +285,9 @@ def test_a_partition_that_cannot_be_read_is_named(scheduler):
         lambda: engines.evaluate(frame, "bought", ["age"], "segment"),
         lambda: engines.check(frame, "bought", "segment", features=FEATURES),
     ):
-        with dask.config.set({} if scheduler is None else {"scheduler": scheduler}):
-            with pytest.raises(RuntimeError, match=said) as caught:
-                call()
+        how = {} if scheduler is None else {"scheduler": scheduler}
+        with dask.config.set(how), pytest.raises(RuntimeError, match=said) as caught:
+            call()
         assert "\n" not in str(caught.value)
 
 

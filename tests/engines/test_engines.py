@@ -1,5 +1,6 @@
 """Tables in parts: the same model as that of the whole table, scores part after part."""
 
+import re
 import weakref
 
 import numpy as np
@@ -386,6 +387,49 @@ def test_scores_need_a_fitted_model_and_its_columns():
         engines.predict(unnamed, frame.lazy())
 
 
+# ------------------------------------------------------------------------------------------- progress
+
+
+def bars(text):
+    """The last state of each progress bar on stderr: how far it came, by what it counts."""
+    lines = [
+        line for line in text.replace("\r", "\n").splitlines() if "it/s" in line or "s/it" in line or "?it" in line
+    ]
+    return [re.match(r"([a-z ]+): +(?:100%.* (\d+)/\d+|(\d+)it)", line) for line in lines]
+
+
+SHOWN = {
+    "forest": (lambda t, v: engines.fit(UpliftForest(2), t, "bought", "segment", features=FEATURES, verbose=v), "reading"),
+    "boosting": (lambda t, v: engines.fit(UpliftBoosting(), t, "bought", "segment", features=FEATURES, verbose=v), "reading"),
+    "machine": (lambda t, v: engines.fit(UpliftSVM(), t, "bought", "segment", features=FEATURES, verbose=v), "passes over the table"),
+    "own": (lambda t, v: engines.fit(UpliftForest(2, verbose=v), t, "bought", "segment", features=FEATURES), "trees"),
+    "evaluate": (lambda t, v: engines.evaluate(t, "bought", ["chance"], "segment", verbose=v), "passes over the table"),
+    "check": (lambda t, v: engines.check(t, "bought", "segment", features=FEATURES, verbose=v), "features"),
+    "target": (lambda t, v: engines.target(t, "chance", budget=500, cost="weight", row_id="id", verbose=v), "passes over the table"),
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("name", list(SHOWN))
+def test_long_passes_show_how_far_they_are(name, capsys):
+    call, counted = SHOWN[name]
+    call(table().lazy(), 0)
+    assert not bars(capsys.readouterr().err)
+    call(table().lazy(), 1)
+    ended = [bar.groups() for bar in bars(capsys.readouterr().err) if bar is not None]
+    assert counted in {bar[0] for bar in ended}
+    if name != "check":
+        assert ("reading", "3", None) in ended  # three parts
+    if counted == "passes over the table":
+        assert max(int(passes) for what, _, passes in ended if what == counted) > 3
+
+
+def test_bars_are_not_asked_for_by_anything(capsys):
+    for call in (SHOWN["forest"][0], SHOWN["evaluate"][0], SHOWN["check"][0], SHOWN["target"][0]):
+        with pytest.raises((TypeError, ValueError), match="verbose"):
+            call(table().lazy(), "loud")
+
+
 # ------------------------------------------------------------------------------------------- frames whose rows change places
 
 
@@ -527,7 +571,7 @@ def test_a_dask_table_on_threads_fails_in_one_line():
     whole = table().to_pandas()
     pieces = [whole.iloc[:500], whole.iloc[500:].drop(columns="visits")]
     parted = dd.from_delayed([dask.delayed(piece) for piece in pieces], meta=whole.iloc[:0], verify_meta=False)
-    with pytest.raises(RuntimeError, match=r"^Dask could not compute the table.*visits") as caught:
+    with pytest.raises(RuntimeError, match=r"^in partition 1: Dask could not compute the table.*visits") as caught:
         engines.fit(UpliftForest(2), parted, "bought", "segment", None, FEATURES)
     assert "\n" not in str(caught.value)
     numbered = whole.rename(columns={"age": 0})

@@ -29,7 +29,8 @@ from upturn._check._models import heterogeneity, tell_apart
 from upturn._check._report import ArmRow, CheckReport, FeatureRow, Finding
 from upturn._check._trial import Trial
 from upturn._columns import check_magnitude, power_of_two, read_outcome, read_weight
-from upturn._parameters import SEED, number
+from upturn._parallel import progress
+from upturn._parameters import SEED, VERBOSE, number
 from upturn._parameters import check as check_option
 from upturn._table import is_identifier
 from upturn._target import Label, find_labels, name_arms, read_labels, weight_unit
@@ -64,6 +65,7 @@ def check(
     expected: Mapping[Label, float] | Sequence[float] | None = None,
     alpha: float = 0.05,
     random_state: Any = 0,
+    verbose: int = 0,
 ) -> CheckReport:
     """Is this experiment sound? The findings of :func:`upturn.check`, of a table in parts.
 
@@ -82,6 +84,8 @@ def check(
         Column of weights for the effects and for the standardised differences.
     control, expected, alpha, random_state
         As in :func:`upturn.check`.
+    verbose : int
+        Above 0, a progress bar counts the features.
 
     Returns
     -------
@@ -99,11 +103,13 @@ def check(
     """
     check_option("alpha", alpha, number(above=0, below=1).named("a probability, such as 0.05"))
     check_option("random_state", random_state, SEED)
+    check_option("verbose", verbose, VERBOSE)
     roles = _read_roles(table, y, treatment, sample_weight, features)
     limit = alpha / 5
     with opened(table, [*roles.features, *roles.taken]) as places:
         people = _read_people(places, roles, control)
-        found = [_feature(places, people, roles, name) for name in roles.features]
+        named = progress(roles.features, verbose, "features")
+        found = [_feature(places, people, roles, name) for name in named]
     rows = [row for row, _ in found]
     trial = _sampled(table, roles, people, random_state)
     part = int(people.sizes.sum()) > SAMPLE

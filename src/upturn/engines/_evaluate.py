@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from upturn._arrays import Floats
+from upturn._parameters import VERBOSE, check
 from upturn._propensity import read_chances
 from upturn._results import Table
 from upturn._target import Label, Target
@@ -40,6 +41,7 @@ def evaluate(
     interval: float | None = 0.95,
     n_bootstrap: int = 200,
     random_state: Any = 0,
+    verbose: int = 0,
 ) -> Evaluation:
     """Judge several models on a table in parts: every metric with its interval, as :func:`upturn.metrics.evaluate` does in memory.
 
@@ -67,6 +69,8 @@ def evaluate(
         A column with a whole number for each row, no two the same, by which replicates are drawn; by default rows are numbered as they lie.
     interval, n_bootstrap, random_state
         As in :func:`upturn.metrics.evaluate`. Replicates take most of the time; ``interval=None`` needs one pass a model and arm.
+    verbose : int
+        Above 0, progress bars show how far parts of files are read, and count passes over the table.
 
     Returns
     -------
@@ -87,11 +91,12 @@ def evaluate(
     guess   -3.031
     outcomes per 1,000 people; 0 is random targeting
     """
+    check("verbose", verbose, VERBOSE)
     replicates = Replicates.read(interval, n_bootstrap, random_state)
     asked = read_metrics(metrics, k)
     models = _read_models(scores)
     roles = _read_roles(table, y, treatment, sample_weight, row_id, _columns_of(models))
-    with opened(table, roles.columns) as places:
+    with opened(table, roles.columns, verbose) as places:
         measured = read_measured_parts(places, roles, control)
         return _judge(measured, models, asked, replicates).evaluation(list(models), library_of(table))
 
@@ -110,12 +115,13 @@ def compare(
     interval: float | None = 0.95,
     n_bootstrap: int = 200,
     random_state: Any = 0,
+    verbose: int = 0,
 ) -> Table:
     """The paired difference between models on a table in parts, as :func:`upturn.metrics.compare` gives it in memory.
 
     Parameters
     ----------
-    table, y, scores, treatment, sample_weight, control, row_id, interval, n_bootstrap, random_state
+    table, y, scores, treatment, sample_weight, control, row_id, interval, n_bootstrap, random_state, verbose
         As in :func:`evaluate`, at least two models.
     metric, baseline
         As in :func:`upturn.metrics.compare`.
@@ -136,12 +142,13 @@ def compare(
     >>> bool(found["low"][0] > 0)
     True
     """
+    check("verbose", verbose, VERBOSE)
     replicates = Replicates.read(interval, n_bootstrap, random_state)
     asked = [Asked.read(metric)]
     models = _read_models(scores)
     check_models(models, baseline)
     roles = _read_roles(table, y, treatment, sample_weight, row_id, _columns_of(models))
-    with opened(table, roles.columns) as places:
+    with opened(table, roles.columns, verbose) as places:
         measured = read_measured_parts(places, roles, control)
         return _judge(measured, models, asked, replicates).comparison(list(models), baseline, library_of(table))
 
@@ -159,6 +166,7 @@ def curve(
     interval: float | None = None,
     n_bootstrap: int = 200,
     random_state: Any = 0,
+    verbose: int = 0,
 ) -> Curve:
     """The curve of a model on a table in parts, as :mod:`upturn.metrics` gives it in memory.
 
@@ -167,7 +175,7 @@ def curve(
 
     Parameters
     ----------
-    table, y, treatment, sample_weight, control, row_id, interval, n_bootstrap, random_state
+    table, y, treatment, sample_weight, control, row_id, interval, n_bootstrap, random_state, verbose
         As in :func:`evaluate`; the treatment has one arm besides control.
     score : str
         Column of predicted uplift.
@@ -189,9 +197,10 @@ def curve(
     """
     if kind not in _CURVES:
         raise ValueError(f"kind={kind!r}: expected one of {', '.join(map(repr, _CURVES))}")
+    check("verbose", verbose, VERBOSE)
     replicates = Replicates.read(interval, n_bootstrap, random_state)
     roles = _read_roles(table, y, treatment, sample_weight, row_id, [score])
-    with opened(table, roles.columns) as places:
+    with opened(table, roles.columns, verbose) as places:
         measured = read_measured_parts(places, roles, control)
         return replace(_curve(measured, score, kind, replicates), library=library_of(table))
 
@@ -209,12 +218,13 @@ def expected_response(
     interval: float | None = None,
     n_bootstrap: int = 200,
     random_state: Any = 0,
+    verbose: int = 0,
 ) -> float:
     """The mean outcome if everybody got the recommended arm, on a table in parts, as :func:`upturn.metrics.expected_response` gives it in memory.
 
     Parameters
     ----------
-    table, y, treatment, sample_weight, control, row_id, interval, n_bootstrap, random_state
+    table, y, treatment, sample_weight, control, row_id, interval, n_bootstrap, random_state, verbose
         As in :func:`evaluate`.
     recommended : str
         Column of the label everybody should get.
@@ -234,10 +244,11 @@ def expected_response(
     >>> engines.expected_response(table, "bought", "best", "given")
     1.0
     """
+    check("verbose", verbose, VERBOSE)
     replicates = Replicates.read(interval, n_bootstrap, random_state)
     chances = _chance_columns(propensity)
     roles = _read_roles(table, y, treatment, sample_weight, row_id, chances, [recommended])
-    with opened(table, roles.columns) as places:
+    with opened(table, roles.columns, verbose) as places:
         measured = read_measured_parts(places, roles, control)
         return _response(measured, recommended, propensity, chances, replicates)
 

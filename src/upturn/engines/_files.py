@@ -86,8 +86,10 @@ class Files:
         scratch: Scratch,
         n_jobs: int | None,
         arrays: dict[str, NDArray[Any]] | None = None,
+        verbose: int = 0,
     ) -> None:
         self.states, self._spans, self._scratch, self._n_jobs = list(states), spans, scratch, n_jobs
+        self._verbose = verbose
         self.arrays = arrays or {}
 
     def ask(self, question: Callable[[Any], Any], merge: Merge | None = None) -> Any:
@@ -107,7 +109,7 @@ class Files:
             return shelf.put(made, place) if isinstance(made, Part) else made
 
         made = self._each(make)
-        return Files(made, self._spans, self._scratch, self._n_jobs, {**self.arrays, **shelf.arrays})
+        return Files(made, self._spans, self._scratch, self._n_jobs, {**self.arrays, **shelf.arrays}, self._verbose)
 
     def some(self, chosen: Sequence[NDArray[np.bool_]], firsts: Sequence[int], k: int, scale: Scale) -> Files:
         """Some rows of states of ``Stored``, in which arm ``k`` is the only one."""
@@ -127,7 +129,7 @@ class Files:
             weight = None if state.weight is None else self._file(state.weight[rows])
             states.append(replace(kept, weight=weight, ids=state.ids if ids is None else ids[mine]))
         arrays = {"arm": arm} if ids is None else {"arm": arm, "ids": ids}
-        return Files(states, self._spans, self._scratch, self._n_jobs, arrays)
+        return Files(states, self._spans, self._scratch, self._n_jobs, arrays, self._verbose)
 
     def _file(self, found: NDArray[Any]) -> NDArray[Any]:
         """An array, in a file."""
@@ -137,7 +139,14 @@ class Files:
 
     def _each(self, function: Callable[[int], Any]) -> list[Any]:
         """What comes of all places; a failure is raised, and says where in the table it happened."""
-        answers = run_parallel(function, range(len(self.states)), n_jobs=self._n_jobs)
+        reads = bool(self.states) and isinstance(self.states[0], Span | Stored)  # other states are there already
+        answers = run_parallel(
+            function,
+            range(len(self.states)),
+            n_jobs=self._n_jobs,
+            verbose=self._verbose if reads else 0,
+            description="reading",
+        )
         for one in answers:
             if isinstance(one, Failure):
                 span = self._spans[one.place]
@@ -248,6 +257,7 @@ def read_files(
     control: Label | None,
     n_jobs: int | None,
     row_id: str | None = None,
+    verbose: int = 0,
 ) -> Whole:
     """From a table of ``n`` rows to places of ``Stored``."""
     if n > _MOST_ROWS:
@@ -258,7 +268,7 @@ def read_files(
     targets = _Targets(scratch.empty((n,), np.float64), scratch.empty((n,), np.uint8), weight, ids)
     texts = frame.collect_schema()[roles.treatment] in (polars().String, polars().Categorical, polars().Enum)
     columns = frame.select(roles.columns(row_id))
-    described: list[Described] = Files(spans, spans, scratch, n_jobs).ask(
+    described: list[Described] = Files(spans, spans, scratch, n_jobs, None, verbose).ask(
         partial(_look_and_keep, columns, roles, targets, texts, row_id)
     )
     whole = understand(described, roles, control)
@@ -285,7 +295,7 @@ def read_files(
         own, named = None if heavy is None else heavy[mine], NO_IDS if ids is None else ids[mine]
         states.append(Stored(features, span, whole.schema, whole.scale, y[mine], arm[mine], own, used, first, named))
     arrays = {"arm": arm} if ids is None else {"arm": arm, "ids": ids}
-    return whole._replace(places=Files(states, spans, scratch, n_jobs, arrays))
+    return whole._replace(places=Files(states, spans, scratch, n_jobs, arrays, verbose))
 
 
 def pair_of(whole: Whole, k: int, scale: Scale | None = None) -> Whole:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from upturn._parameters import check_parameters
+from upturn._parameters import VERBOSE, check, check_parameters
 from upturn._results import plural
 from upturn.base import Gated, all_or_nothing
 from upturn.engines._ensembles import is_ensemble
@@ -23,7 +23,7 @@ from upturn.engines._learn import check_spread, check_use_of_ids, learn, learn_w
 from upturn.engines._numbers import Whole
 from upturn.engines._open import library_of, names_in, opened
 from upturn.engines._pairs import keep_arms, learn_pairs, own_scale
-from upturn.engines._places import Places
+from upturn.engines._places import Places, watched
 from upturn.engines._scan import polars, scan, schema_of, settled
 from upturn.engines._svm import check_machine, is_machine
 from upturn.engines._umodl import learn_umodl
@@ -54,6 +54,7 @@ def fit(
     *,
     row_id: str | None = None,
     scratch: str | os.PathLike[str] | None = None,
+    verbose: int = 0,
 ) -> Any:
     """Fit a model of trees, or a linear machine, to a table that need not fit into memory.
 
@@ -81,6 +82,9 @@ def fit(
         For Parquet files, a folder with room for a byte a value and 96 bytes a row, some 300 with a centred outcome, which outcomes of more than two values
         are by default, 550 for ``inference``, eight bytes a value and level for machines; the system's folder for temporary files by default. A lazy frame with joins, groups or sorts, whose
         rows may come in another order whenever it is read, is written there as well.
+    verbose : int
+        Above 0, progress bars show how far parts of files are read, and count passes over the table, among them the steps of a machine's solver; by
+        default as the model's own ``verbose`` says, which shows trees, members or features besides.
 
     Returns
     -------
@@ -97,11 +101,13 @@ def fit(
     >>> model.predict(pl.DataFrame({"age": [20.0, 60.0]})).shape
     (2,)
     """
+    check("verbose", verbose, VERBOSE)
+    verbose = verbose or getattr(model, "verbose", 0)
     spread = engine_of(table)
     if isinstance(model, UMODLDiscretizer | UMODLSelector | FilterSelector):
-        return _fit_counts(model, table, (y, treatment, sample_weight, features), row_id, scratch)
+        return _fit_counts(model, table, (y, treatment, sample_weight, features), row_id, scratch, verbose)
     if spread is not None:
-        return _fit_spread(spread, model, table, (y, treatment, sample_weight, features), row_id, scratch)
+        return _fit_spread(spread, model, table, (y, treatment, sample_weight, features), row_id, scratch, verbose)
     _check_model(model)
     named = scan(table)
     columns = schema_of(named).names()
@@ -111,25 +117,34 @@ def fit(
     try:
         with settled(named.select(roles.columns(row_id)), folder) as frame, all_or_nothing(model):
             check_parameters(model)
-            _fit_files(model, frame, roles, row_id, folder)
+            _fit_files(model, frame, roles, row_id, folder, verbose)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return model
 
 
-def _fit_files(model: Any, frame: pl.LazyFrame, roles: Roles, row_id: str | None, folder: Path) -> None:
+def _fit_files(model: Any, frame: pl.LazyFrame, roles: Roles, row_id: str | None, folder: Path, verbose: int) -> None:
     """Fit a model to a table that is read in parts, with numbers per row in files of a folder."""
     n = int(frame.select(polars().len()).collect().item())
     _check_room(n, _bytes_of_a_row(model, len(roles.features), row_id), roles, folder)
     if not (isinstance(model, TreeModel) or is_machine(model)) and row_id is None:
-        data = gather(frame, roles, folder, control=model.control, outcome=model._outcome, float32=model._float32)
+        data = gather(
+            frame,
+            roles,
+            folder,
+            control=model.control,
+            outcome=model._outcome,
+            float32=model._float32,
+            verbose=verbose,
+        )
         model._learn(data, "polars")
         return
-    whole = read_files(frame, n, roles, folder, model.control, getattr(model, "n_jobs", None), row_id)
+    whole = read_files(frame, n, roles, folder, model.control, getattr(model, "n_jobs", None), row_id, verbose)
     if row_id is not None:
         check_ids(whole.places, int(whole.rows.sum()), row_id)
     _check_room(n, _bytes_of_a_row(model, len(roles.features), row_id, whole), roles, folder)
-    with opened(frame, roles.columns()) as raws:
+    with opened(frame, roles.columns()) as raws, watched(whole.places, verbose) as places:
+        whole = whole._replace(places=places)
         if isinstance(model, OneVsControl):
             learn_pairs(model, whole, _Pairs(model, whole, raws, roles), roles, "polars", learn_whole)
         else:
@@ -152,7 +167,7 @@ class _Pairs:
         return pair_of(self.whole, k, own_scale(self.model, self.whole)), Views(self.raws, keep)
 
 
-def _fit_counts(model: Any, table: Any, named: Any, row_id: Any, scratch: Any) -> Any:
+def _fit_counts(model: Any, table: Any, named: Any, row_id: Any, scratch: Any, verbose: int) -> Any:
     """Fit what needs counts of a table only, of any kind."""
     for name, value in (("row_id", row_id), ("scratch", scratch)):
         if value is not None:
@@ -160,13 +175,13 @@ def _fit_counts(model: Any, table: Any, named: Any, row_id: Any, scratch: Any) -
     roles = _read_roles(names_in(table), *named)
     with all_or_nothing(model):
         check_parameters(model)
-        with opened(table, roles.columns()) as places:
+        with opened(table, roles.columns(), verbose) as places:
             learn_counts = learn_filter if isinstance(model, FilterSelector) else learn_umodl
             learn_counts(model, places, roles, library_of(table))
     return model
 
 
-def _fit_spread(spread: Any, model: Any, table: Any, named: Any, row_id: Any, scratch: Any) -> Any:
+def _fit_spread(spread: Any, model: Any, table: Any, named: Any, row_id: Any, scratch: Any, verbose: int) -> Any:
     """Fit a model to a table of a cluster."""
     _check_gated(model)
     check_spread(model, spread.NAME)
@@ -176,7 +191,7 @@ def _fit_spread(spread: Any, model: Any, table: Any, named: Any, row_id: Any, sc
     roles = _without_id(_read_roles(columns, *named), row_id, columns, named[3])
     with all_or_nothing(model):
         check_parameters(model)
-        with spread.places(table, roles.columns(row_id)) as places:
+        with opened(table, roles.columns(row_id), verbose) as places:
             learn(model, places, roles, row_id, "pandas")
     return model
 

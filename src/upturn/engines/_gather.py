@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from upturn._experiment import Experiment
+from upturn._parallel import progress
 from upturn._table import Schema, encode_columns, fits_float32, levels_of, read_columns
 from upturn._target import Coded, Label, Outcome, Target, read_target, sort_labels
-from upturn.engines._scan import parts, polars
+from upturn.engines._scan import polars, read, spans_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -76,20 +77,27 @@ def _columns(part: pl.DataFrame) -> Any:
 
 
 def gather(
-    frame: pl.LazyFrame, roles: Roles, folder: Path, *, control: Label | None, outcome: Outcome, float32: bool
+    frame: pl.LazyFrame,
+    roles: Roles,
+    folder: Path,
+    *,
+    control: Label | None,
+    outcome: Outcome,
+    float32: bool,
+    verbose: int = 0,
 ) -> Experiment:
     """Read a table into an experiment whose matrix is a file of ``folder``."""
     target = _read_target(frame, roles, control, outcome)
     n, p, features = len(target), len(roles.features), frame.select(roles.features)
     union = _Union()
-    for _, part in parts(features, n, p):
-        union.add(part)
+    for span in progress(spans_of(n, p), verbose, "reading"):
+        union.add(read(features, span))
     schema, narrow = union.schema(roles.taken), union.narrow and float32
     size = np.float32 if narrow else np.float64
     matrix = np.memmap(folder / "features", size, "w+", shape=(n, p))
-    for start, part in parts(features, n, p):
-        columns, _ = _columns(part)
-        matrix[start : start + len(part)] = encode_columns(columns, schema, narrow)
+    for span in progress(spans_of(n, p), verbose, "reading"):
+        columns, _ = _columns(read(features, span))
+        matrix[span.start : span.stop] = encode_columns(columns, schema, narrow)
     return Experiment(matrix.view(np.ndarray), schema, target)
 
 

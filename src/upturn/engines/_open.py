@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from upturn._parallel import progress
 from upturn.engines._kinds import engine_of
 from upturn.engines._numbers import Raw
-from upturn.engines._places import Here, Merge, answer, merged, told
-from upturn.engines._scan import parts, polars, scan, schema_of, settled
+from upturn.engines._places import Here, Merge, answer, merged, told, watched
+from upturn.engines._scan import polars, read, scan, schema_of, settled, spans_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,15 +19,15 @@ if TYPE_CHECKING:
 class Files:
     """Parts of a lazy frame, read whenever they are asked (see ``Places``); what a step makes of them stays in memory."""
 
-    def __init__(self, frame: pl.LazyFrame, n_columns: int) -> None:
-        self._frame, self._n_columns = frame, n_columns
+    def __init__(self, frame: pl.LazyFrame, n_columns: int, verbose: int = 0) -> None:
+        self._frame, self._n_columns, self._verbose = frame, n_columns, verbose
         self._n = int(frame.select(polars().len()).collect().item())
 
     def _answers(self, question: Callable[[Any], Any]) -> Iterator[Any]:
         if not self._n:
             yield answer(question, Raw(0, self._frame.collect()), 0)
-        for place, (_, part) in enumerate(parts(self._frame, self._n, self._n_columns)):
-            yield answer(question, Raw(place, part), place)
+        for span in progress(spans_of(self._n, self._n_columns), self._verbose, "reading"):
+            yield answer(question, Raw(span.number, read(self._frame, span)), span.number)
 
     def ask(self, question: Callable[[Any], Any], merge: Merge | None = None) -> Any:
         """See ``Places``."""
@@ -43,15 +44,17 @@ class Files:
 
 
 @contextmanager
-def opened(table: Any, columns: Sequence[str]) -> Iterator[Any]:
-    """Some columns of a table as places of ``Raw``."""
+def opened(table: Any, columns: Sequence[str], verbose: int = 0) -> Iterator[Any]:
+    """Some columns of a table as places of ``Raw``; if ``verbose``, progress bars show parts that are read and passes over them."""
     spread = engine_of(table)
     if spread is None:
         with settled(scan(table).select(columns)) as frame:
-            yield Files(frame, len(columns))
+            files = Files(frame, len(columns), verbose)
+            with watched(files, verbose) as seen:
+                yield seen
         return
-    with spread.places(table, columns) as places:
-        yield places
+    with spread.places(table, columns) as places, watched(places, verbose) as seen:
+        yield seen
 
 
 def names_in(table: Any) -> list[str]:

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Protocol, Self
+
+from upturn._parallel import progress
 
 Merge = Callable[[Sequence[Any]], Any]
 _CONDITION = re.compile(
@@ -104,6 +108,40 @@ def first_that(fails: Callable[[range], bool], n: int) -> int | None:
 
 def nothing(*_: Any) -> None:
     """The answer of a place that is asked only whether it can be computed."""
+
+
+class Watched:
+    """Places whose questions, each of them a pass over the table, are counted (see :func:`watched`)."""
+
+    def __init__(self, places: Any, passes: Iterator[int]) -> None:
+        self._places, self._passes = places, passes
+
+    def ask(self, question: Callable[[Any], Any], merge: Merge | None = None) -> Any:
+        """See :class:`Places`."""
+        found = self._places.ask(question, merge)
+        next(self._passes)
+        return found
+
+    def change(self, step: Callable[[Any], Any]) -> Watched:
+        """See :class:`Places`."""
+        return Watched(self._places.change(step), self._passes)
+
+    def __getattr__(self, name: str) -> Any:  # what an engine has besides
+        return getattr(self._places, name)
+
+
+@contextmanager
+def watched(places: Any, verbose: int) -> Iterator[Any]:
+    """The places; if ``verbose``, a progress bar counts how often they are asked."""
+    if not verbose:
+        yield places
+        return
+    passes: Any = iter(progress(count(), verbose, "passes over the table"))
+    next(passes)  # the bar appears at 0
+    try:
+        yield Watched(places, passes)
+    finally:
+        passes.close()
 
 
 class Here:

@@ -178,9 +178,3 @@ def read(frame: pl.LazyFrame, span: Span) -> pl.DataFrame:
             "files first"
         )
     return part
-
-
-def parts(frame: pl.LazyFrame, n: int, n_columns: int) -> Iterator[tuple[int, pl.DataFrame]]:
-    """The rows, some at a time, each part with the number of its first row."""
-    for span in spans_of(n, n_columns):
-        yield span.start, read(frame, span)

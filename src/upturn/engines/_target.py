@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Arms, Bools, Floats, Indices
-from upturn._parameters import SEED, check
+from upturn._parameters import SEED, VERBOSE, check
 from upturn._results import number_text
 from upturn._seeds import make_seed
 from upturn._target import Label
@@ -119,6 +119,7 @@ def target(
     arms: Sequence[Label] | None = None,
     row_id: str | None = None,
     random_state: Any = 0,
+    verbose: int = 0,
 ) -> SpreadPlan:
     """Choose whom to treat of a table in parts, and with what: the people whom :func:`upturn.policy.target` chooses.
 
@@ -141,6 +142,8 @@ def target(
         numbered by their place; on Dask and Spark it is needed where people tie, and an error says so.
     random_state : int, RandomState, Generator or None
         Seed of the order in which people with equal predictions are chosen.
+    verbose : int
+        Above 0, progress bars show how far parts of files are read, and count passes over the table.
 
     Returns
     -------
@@ -156,8 +159,9 @@ def target(
     ([1, 0, 1, 0], 2)
     """
     check("random_state", random_state, SEED)
+    check("verbose", verbose, VERBOSE)
     spec = _read_spec(table, score, cost, value, control, arms, row_id, fraction, make_seed(random_state))
-    with opened(table, spec.columns) as places:
+    with opened(table, spec.columns, verbose) as places:
         sizes = places.ask(_count)
         n = sum(sizes)
         if not n:
