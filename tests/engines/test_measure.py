@@ -125,7 +125,7 @@ def test_several_arms_by_their_columns(outcome):
     local = metrics.evaluate(frame["bought"], {"both": score}, frame["segment"], interval=None)
     for columns in (["fine", "coarse"], {"mail": "coarse", "call": "fine"}):
         found = _judge(far(frame, 7), {"both": columns}, read_metrics(list(local["both"]), 0.3), None)
-        np.testing.assert_allclose(found.values[0], list(local["both"].values()), rtol=1e-11)
+        np.testing.assert_allclose(found.values[0], list(local["both"].values()), rtol=1e-12)
 
 
 def draws(frame, k, **how):
@@ -172,7 +172,7 @@ def test_a_paired_difference_is_that_of_the_whole_table():
     found = _judge(far(frame, 6), {name: name for name in models}, [Asked.read("auuc")], replicates)
     table_of = found.comparison(list(models), None, None)
     assert table_of["model"] == local["model"]
-    np.testing.assert_allclose(table_of["difference"], local["difference"], rtol=1e-11)
+    np.testing.assert_allclose(table_of["difference"], local["difference"], rtol=1e-12)
     np.testing.assert_allclose(table_of["se"], local["se"], rtol=0.2)
 
 
@@ -191,7 +191,7 @@ def test_curves(kind, monkeypatch):
         local = CURVES[kind](frame["bought"], frame[score], frame["segment"], interval=0.9, n_bootstrap=300)
         found = _curve(far(frame, 5), score, kind, Replicates.read(0.9, 300, 5))
         np.testing.assert_allclose(found.x, local.x, rtol=1e-13)
-        np.testing.assert_allclose(found.y, local.y, rtol=1e-11, atol=1e-14)
+        np.testing.assert_allclose(found.y, local.y, rtol=1e-12, atol=1e-14)
         wide = np.interp([0.2, 0.5, 0.8], local.x, local.high - local.low)
         np.testing.assert_allclose(
             np.interp([0.2, 0.5, 0.8], found.x, found.high - found.low), wide, rtol=0.3, atol=1e-9
@@ -201,7 +201,7 @@ def test_curves(kind, monkeypatch):
     thinner = _curve(far(frame, 5), "fine", "joint", None)
     whole = metrics.uplift_curve(frame["bought"], frame["fine"], frame["segment"], ranking="joint")
     assert 60 < len(thinner.x) < 300
-    np.testing.assert_allclose(thinner.y, whole(thinner.x), rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(thinner.y, whole(thinner.x), rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("weight", [None, "weight"])

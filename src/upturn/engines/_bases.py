@@ -50,6 +50,30 @@ def check_base(learner: Any, name: str, estimator: Any, engine: str) -> None:
     )
 
 
+def check_cluster(model: Any) -> None:
+    """Refuse bases that learn on a cluster of Dask where there is none: its tables are also computed by threads of this process, bases are not."""
+    for name in ("estimator", "effect_estimator"):
+        base = getattr(model, name, None)
+        if engine_of_base(base) == "dask" and not _has_client(base):
+            raise RuntimeError(
+                f"{name}={type(base).__name__} learns on the workers of a Dask cluster, and this process has no client of one: start one before the fit, "
+                "as in client = distributed.Client()"
+            )
+
+
+def _has_client(estimator: Any) -> bool:
+    """Whether a base of Dask knows a cluster: one of its own (``client`` of LightGBM, ``_client`` of XGBoost), or that of this process."""
+    if estimator.get_params().get("client") is not None or getattr(estimator, "_client", None) is not None:
+        return True
+    try:
+        from distributed import get_client
+
+        get_client()
+    except (ImportError, ValueError):
+        return False
+    return True
+
+
 def copied(estimator: Any) -> Any:
     """A copy to fit."""
     return clone(estimator) if engine_of_base(estimator) == "dask" else copy.deepcopy(estimator)

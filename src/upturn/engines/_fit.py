@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from upturn._parameters import VERBOSE, check, check_parameters
 from upturn._results import plural
 from upturn.base import Gated, all_or_nothing
+from upturn.engines._bases import check_cluster
 from upturn.engines._ensembles import is_ensemble
 from upturn.engines._files import pair_of, read_files
 from upturn.engines._filters import learn_filter
@@ -185,6 +186,7 @@ def _fit_spread(spread: Any, model: Any, table: Any, named: Any, row_id: Any, sc
     """Fit a model to a table of a cluster."""
     _check_gated(model)
     check_spread(model, spread.NAME)
+    check_cluster(model)
     if scratch is not None:
         raise ValueError("scratch= is for Parquet files; a table of Dask or Spark stays where it is: leave it out")
     columns = [str(name) for name in table.columns]

@@ -118,7 +118,9 @@ def _sample_spread(spread: Any, table: Any, n: int, seed: np.uint64, treatment: 
                 if near is not None:
                     cut = near
                     break
-        return pd.concat(places.ask(partial(_take, key, firsts, treatment, labels, cut)), ignore_index=True)
+        drawn = pd.concat(places.ask(partial(_take, key, firsts, treatment, labels, cut)), ignore_index=True)
+        # Spark says nothing of the columns of a partition without rows.
+        return drawn if len(drawn.columns) else table.limit(0).toPandas()
 
 
 def _count(raw: Raw) -> int:
