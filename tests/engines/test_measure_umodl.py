@@ -7,6 +7,7 @@ from sklearn.base import clone
 from engines.test_places import parts
 from upturn import engines
 from upturn.engines import _umodl
+from upturn.engines._filters import learn_selector
 from upturn.engines._gather import Roles
 from upturn.features import UMODLDiscretizer, UMODLSelector
 
@@ -71,6 +72,27 @@ def test_partitions_are_those_of_the_whole_table(model, how, weight, tmp_path):
     assert getattr(whole, "discretizer_", whole).n_parts_[0] > 1
 
 
+@pytest.mark.parametrize("weight", [None, "count"])
+@pytest.mark.parametrize("how", [{"n": 150}, {"n": 150, "arms": ("none", "mail", "call")}, {"n": 400, "classes": 3}])
+@pytest.mark.parametrize("least", [1, 5, 100])
+def test_features_that_join_for_want_of_better_ones_are_those_of_the_whole_table(least, how, weight, tmp_path):
+    frame, model = table(**how), UMODLSelector(min_features=least)
+    whole = local(model, frame, weight)
+    if least > 1:
+        assert len(whole.fillers_) > 0
+    found = clone(model)
+    learn_selector(found, parts(frame, 6), Roles("bought", "segment", weight, FEATURES), "polars")
+    for one, name in ((found, "parts.upturn"), (whole, "whole.upturn")):
+        one.save(tmp_path / name)
+    assert (tmp_path / "parts.upturn").read_bytes() == (tmp_path / "whole.upturn").read_bytes()
+
+
+def test_a_selector_of_files_keeps_as_many_features_as_it_is_told():
+    columns = [*FEATURES, "segment", "bought"]
+    model = engines.fit(UMODLSelector(min_features=3), table(n=150).lazy().select(columns), "bought", "segment")
+    assert model.get_support().sum() == 3
+
+
 @pytest.mark.parametrize("most", [64, 256])
 def test_between_quantiles_the_cost_is_nearly_that_of_all_values(most, monkeypatch):
     """Each cut may lie n / points rows from where it should: the cost is larger by less than a part in a thousand here, and never smaller."""
@@ -101,7 +123,6 @@ def test_files(tmp_path):
     ("model", "change", "said"),
     [
         (UMODLSelector(pairs=True), {}, "engines.sample"),
-        (UMODLSelector(min_features=2), {}, "engines.sample"),
         (UMODLDiscretizer(), {"row_id": "count"}, "no use for row_id="),
         (UMODLDiscretizer(), {"sample_weight": "noise"}, "negative"),
         (UMODLDiscretizer(), {"sample_weight": "half"}, "whole number"),

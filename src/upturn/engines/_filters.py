@@ -1,4 +1,4 @@
-"""``FilterSelector`` from counts of rows that lie in several places.
+"""``FilterSelector``, and the fillers of ``UMODLSelector``, from counts of rows that lie in several places.
 
 A filter looks at one column at a time, and all it needs of it is how many rows each value has of each arm and class, with what weight: parts count that, and
 the driver scores the values as if each were a row that is there so often. Of real-valued outcomes, means and sums of squares take the place of classes. Of a
@@ -19,7 +19,7 @@ from upturn.engines import _umodl
 from upturn.engines._gather import Roles
 from upturn.engines._numbers import Numbers, Raw, Whole, column_schema, describe, to_numbers, understand
 from upturn.engines._places import Places
-from upturn.features import FilterSelector
+from upturn.features import FilterSelector, UMODLSelector
 from upturn.features._filters import DIVERGENCES, check_outcome, interaction, regressors
 from upturn.features._percentiles import bins_of, divergence
 from upturn.kernels.criteria import CRITERIA
@@ -50,11 +50,31 @@ class _Column(NamedTuple):
 def learn_filter(model: FilterSelector, raws: Places, roles: Roles, library: str) -> None:
     """Fit the filters to places of raw frames."""
     whole = understand(raws.ask(partial(describe, roles)), roles, model.control)
-    binary, n_arms = whole.scale.binary and whole.varies, len(whole.labels)
-    if not binary:
+    if not (whole.scale.binary and whole.varies):
         check_outcome(3 if whole.varies else 1, model.criterion)
+    scores = _score_columns(model, raws, roles, whole, range(len(roles.features)))
+    model._rank(scores)
+    model._library, model._rate = library, whole.rate
+    model._remember(whole.labels[0], whole.labels[1:], whole.schema)
+
+
+def learn_selector(model: UMODLSelector, raws: Places, roles: Roles, library: str) -> None:
+    """Fit the selector of UMODL to places of raw frames; a filter finds the features that ``min_features`` adds."""
+    _umodl.learn_umodl(model, raws, roles, library)
+    columns, wanted = np.flatnonzero(model.scores_ == 0), model.min_features - int((model.scores_ > 0).sum())
+    if wanted <= 0:
+        return
+    whole = understand(raws.ask(partial(describe, roles)), roles, model.control)
+    apart = FilterSelector(criterion="euclidean", max_bins=10, verbose=model.verbose)
+    scores = _score_columns(apart, raws, roles, whole, columns.tolist())[:, 0]
+    model.fillers_ = columns[np.argsort(-scores, kind="stable")[:wanted]]
+
+
+def _score_columns(model: FilterSelector, raws: Places, roles: Roles, whole: Whole, columns: Sequence[int]) -> Floats:
+    """Scores of some columns and logarithms of their p-values, a row for each."""
+    binary, n_arms, weighted = whole.scale.binary and whole.varies, len(whole.labels), roles.sample_weight is not None
     found = []
-    for j in progress(range(len(roles.features)), model.verbose, model.criterion):
+    for j in progress(columns, model.verbose, model.criterion):
         read = partial(_read, roles._replace(features=[roles.features[j]]), whole, j)
         levels = whole.schema.levels[j]
         if levels is not None:
@@ -63,14 +83,11 @@ def learn_filter(model: FilterSelector, raws: Places, roles: Roles, library: str
             few: Floats | None = raws.ask(partial(_values, read), partial(_umodl.merge_values, _umodl.MOST))
             points = _umodl.quantiles(raws.ask(partial(_points, read))) if few is None else few
         cells: _Cells = raws.ask(partial(_count, read, points, n_arms, binary), _merge)
-        weighted = roles.sample_weight is not None
         found.append(_score(model, cells, n_arms, None if levels is None else len(levels), binary, weighted))
-    scores = np.array(found)
+    scores = np.array(found).reshape(-1, 2)
     if model.criterion == "euclidean" and not binary:
         scores[:, 0] *= whole.scale.span**2
-    model._rank(scores)
-    model._library, model._rate = library, whole.rate
-    model._remember(whole.labels[0], whole.labels[1:], whole.schema)
+    return scores
 
 
 def _score(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from upturn.base import Gated, all_or_nothing
 from upturn.engines._bases import check_cluster
 from upturn.engines._ensembles import is_ensemble
 from upturn.engines._files import pair_of, read_files
-from upturn.engines._filters import learn_filter
+from upturn.engines._filters import learn_filter, learn_selector
 from upturn.engines._gather import Roles, gather
 from upturn.engines._ids import check_ids
 from upturn.engines._kinds import engine_of
@@ -36,6 +37,11 @@ from upturn.trees._base import TreeModel
 if TYPE_CHECKING:
     import polars as pl
 
+_COUNTED: dict[type, Callable[[Any, Places, Roles, str], None]] = {
+    FilterSelector: learn_filter,
+    UMODLSelector: learn_selector,
+    UMODLDiscretizer: learn_umodl,
+}
 _ROOM = 1.1  # times what rows take, that must be free on the disk
 # Bytes of a row besides its codes: outcome, weight and words; more where the outcome is centred, chances are estimated or intervals rehearsed.
 _NUMBERS, _CENTRED, _REHEARSED, _AN_ARM = 96, 200, 480, 32
@@ -105,7 +111,7 @@ def fit(
     check("verbose", verbose, VERBOSE)
     verbose = verbose or getattr(model, "verbose", 0)
     spread = engine_of(table)
-    if isinstance(model, UMODLDiscretizer | UMODLSelector | FilterSelector):
+    if isinstance(model, tuple(_COUNTED)):
         return _fit_counts(model, table, (y, treatment, sample_weight, features), row_id, scratch, verbose)
     if spread is not None:
         return _fit_spread(spread, model, table, (y, treatment, sample_weight, features), row_id, scratch, verbose)
@@ -177,7 +183,7 @@ def _fit_counts(model: Any, table: Any, named: Any, row_id: Any, scratch: Any, v
     with all_or_nothing(model):
         check_parameters(model)
         with opened(table, roles.columns(), verbose) as places:
-            learn_counts = learn_filter if isinstance(model, FilterSelector) else learn_umodl
+            learn_counts = next(learn for kind, learn in _COUNTED.items() if isinstance(model, kind))
             learn_counts(model, places, roles, library_of(table))
     return model
 

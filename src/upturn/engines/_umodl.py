@@ -35,9 +35,9 @@ _CLASSES = 1 << 10  # distinct outcomes, above which they are not listed
 
 def learn_umodl(model: Any, raws: Places, roles: Roles, library: str) -> None:
     """Fit a discretiser or a selector to places of raw frames."""
-    if isinstance(model, UMODLSelector) and (model.pairs or model.min_features):
+    if isinstance(model, UMODLSelector) and model.pairs:
         raise ValueError(
-            "UMODLSelector(pairs=True) and min_features= look at several columns of a row together, and do not run on tables in parts: leave them "
+            "UMODLSelector(pairs=True) looks at several columns of a row together, and does not run on tables in parts: leave pairs "
             "out, or fit it to engines.sample(table, n)"
         )
     looks: list[_Look] = raws.ask(partial(_look, roles))
