@@ -158,7 +158,8 @@ def test_every_arm_has_weights_of_its_own_and_scores_without_a_unit_are_calibrat
     lift = np.where(t == "mail", 0.35 * np.sign(X[:, 0]), 0.0)
     y = (rng.random(n) < 0.5 + lift).astype(int)
     candidates = {"machine": UpliftSVM(), "linear": TLearner(Ridge())}
-    model = UpliftStacking(candidates, cv=3, **QUICK).fit(X, y, t)
+    with pytest.warns(UserWarning, match="no model inside predicts the effects of 'phone'"):
+        model = UpliftStacking(candidates, cv=3, **QUICK).fit(X, y, t)
     table = model.weights_
     mail = np.asarray(table["arm"]) == "mail"
     assert table["weight"][mail][1:].sum() > 0.7
@@ -312,3 +313,13 @@ def test_candidates_that_clip_where_the_stack_does_not_are_told_of(kind, confoun
     own, theirs = clipped(kind(estimators=wide, **options | {"propensity": "logistic"}), *confounded)
     assert "below 0.01" in own
     assert "below 0.2" in theirs
+
+
+def test_an_arm_whose_effects_nothing_predicts_is_named():
+    rng = np.random.default_rng(0)
+    X, t = rng.normal(size=(1200, 3)), rng.choice(["none", "mail", "call"], 1200)
+    y = X[:, 1] + (t == "mail") * 2 * X[:, 0] + rng.normal(size=1200)
+    linear = {"linear": TLearner(Ridge())}
+    with pytest.warns(UserWarning, match="no model inside predicts the effects of 'call' of unseen rows"):
+        model = UpliftStacking(linear, estimator=Ridge(), propensity="shares", random_state=0).fit(X, y, t)
+    assert model.arms_ == ["call", "mail"]

@@ -8,6 +8,7 @@
 ``_propensity``      the probability of every arm: known, read from a column, or estimated; clipping
 ``_choice``          which of these, where the rows are to decide
 ``_crossfit``        folds that keep every arm, and predictions for rows a model has not seen
+``_shelf``           what several learners of the same rows share
 ===================  ==============================================================================================
 """
 
@@ -28,6 +29,7 @@ from upturn._nuisance._propensity import (
     crossfit_propensity,
     fit_propensity,
 )
+from upturn._nuisance._shelf import Shelf, fit_arms
 
 __all__ = [
     "CLIP",
@@ -38,6 +40,7 @@ __all__ = [
     "Member",
     "Propensity",
     "PropensitySpec",
+    "Shelf",
     "area",
     "check_classifier",
     "choose_propensity",
@@ -47,6 +50,7 @@ __all__ = [
     "crossfit",
     "crossfit_propensity",
     "crossfit_responses",
+    "fit_arms",
     "fit_effect",
     "fit_propensity",
     "fit_response",

@@ -74,12 +74,19 @@ def crossfit_responses(
     folds: list[tuple[Indices, Indices]],
     seed: np.uint64,
     n_jobs: int | None = None,
+    shelves: Sequence[Any] | None = None,
 ) -> Floats:
-    """Expected outcomes of every row, a column per group of arms, by outcome models that have not seen the row."""
+    """Expected outcomes of every row, a column per group of arms, by outcome models that have not seen the row.
+
+    Those of single arms come from the folds' ``shelves``, if there are any.
+    """
 
     def fit(fold: int, rows: Indices) -> Predictor:
         members = []
         for j, arms in enumerate(groups):
+            if shelves is not None and len(arms) == 1:
+                members.append(shelves[fold].response(estimator, data.take(rows), arms[0]))
+                continue
             mine = data.take(rows[np.isin(data.arm[rows], arms)])
             own = seed_of(seed, 1, fold, j)
             members.append(fit_response(estimator, mine.X, mine.y, mine.weight, mine.schema, seed=own))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from upturn._columns import warn_user
 from upturn._encode import LinearEncoder
 from upturn._experiment import Experiment
 from upturn._nuisance._boosted import fit_boosted
-from upturn._nuisance._crossfit import crossfit
+from upturn._nuisance._crossfit import Predictor, crossfit
 from upturn._nuisance._flat_trees import FlatTrees
 from upturn._nuisance._logistic import Logistic
 from upturn._nuisance._member import _fit_foreign, ask_foreign, try_out
@@ -260,15 +260,22 @@ def _check_numbers(spec: PropensitySpec, data: Experiment) -> None:
 
 
 def crossfit_propensity(
-    spec: PropensitySpec, data: Experiment, folds: list[tuple[Indices, Indices]], n_jobs: int | None = None
+    spec: PropensitySpec,
+    data: Experiment,
+    folds: list[tuple[Indices, Indices]],
+    n_jobs: int | None = None,
+    shelves: Sequence[Any] | None = None,
 ) -> Floats:
-    """Probabilities of every row, control first; estimated ones come from models that have not seen the row."""
+    """Probabilities of every row, control first; estimated ones come from models that have not seen the row: those of the folds' ``shelves``, if there are any."""
     choice = spec if isinstance(spec, Choice) else Choice(kind_of(spec), spec)
     if not choice.estimated:
         return fit_propensity(choice, data).predict(data.X)
-    return crossfit(
-        folds, lambda _, rows: fit_propensity(choice, data.take(rows)).predict, data.X, data.n_arms + 1, n_jobs
-    )
+
+    def fit(fold: int, rows: Indices) -> Predictor:
+        part = data.take(rows)
+        return (fit_propensity(choice, part) if shelves is None else shelves[fold].propensity(choice, part)).predict
+
+    return crossfit(folds, fit, data.X, data.n_arms + 1, n_jobs)
 
 
 def clip_propensity(propensity: Floats, clip: float, model: str) -> Floats:

@@ -230,7 +230,7 @@ class UpliftAuto(Stack):
         place, models = _order(data, np.uint64(seed_of(seed, _ROWS))), list(candidates.values())
         most = [int(min(n, max(effort.fitted / trees_of(model, data.n_arms), steps[-1].learnt))) for model in models]
         unseen = Unseen(
-            data, models, [*steps, Step(n, n, 1.0)], most, place, fold, np.uint64(seed_of(seed, _MEMBERS)), clock, lines,
+            data, models, [*steps, Step(n, n, 1.0)], most, place, fold, np.uint64(seed_of(seed, _MEMBERS)), choice, clock, lines,
             self.n_jobs, self.verbose, self.estimators is None,
         )  # fmt: skip
         rows = np.flatnonzero(place < steps[-1].asked)

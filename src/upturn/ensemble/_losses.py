@@ -23,7 +23,7 @@ from sklearn.linear_model import Ridge
 
 from upturn._arrays import Bools, Floats, Indices, Ints
 from upturn._experiment import Experiment
-from upturn._nuisance import crossfit_responses
+from upturn._nuisance import Shelf, crossfit_responses
 from upturn.metrics._robust import robust_effects
 
 Loss = Literal["r", "dr"]
@@ -91,18 +91,19 @@ def make_problems(
     folds: list[tuple[Indices, Indices]],
     seed: np.uint64,
     n_jobs: int | None,
+    shelves: Sequence[Shelf] | None = None,
 ) -> list[Problem]:
-    """The regressions of all arms; ``chance`` are cross-fitted propensities, control first."""
+    """The regressions of all arms; ``chance`` are cross-fitted propensities, control first, ``shelves`` those of the folds."""
     fold = np.empty(len(data), np.int64)
     for f, (_, test) in enumerate(folds):
         fold[test] = f
     make: Callable[..., list[Problem]] = _r_problems if loss == "r" else _dr_problems
-    return make(estimator, data, chance, folds, fold, seed, n_jobs)
+    return make(estimator, data, chance, folds, fold, seed, n_jobs, shelves)
 
 
-def _r_problems(estimator, data, chance, folds, fold, seed, n_jobs):  # type: ignore[no-untyped-def]
+def _r_problems(estimator, data, chance, folds, fold, seed, n_jobs, shelves):  # type: ignore[no-untyped-def]
     pairs = [(0, k) for k in range(1, data.n_arms + 1)]
-    means = _responses(estimator, data, pairs, folds, seed, n_jobs)
+    means = _responses(estimator, data, pairs, folds, seed, n_jobs, shelves)
     problems = []
     for k in range(data.n_arms):
         rows = data.target.pair(k + 1)
@@ -112,9 +113,9 @@ def _r_problems(estimator, data, chance, folds, fold, seed, n_jobs):  # type: ig
     return problems
 
 
-def _dr_problems(estimator, data, chance, folds, fold, seed, n_jobs):  # type: ignore[no-untyped-def]
+def _dr_problems(estimator, data, chance, folds, fold, seed, n_jobs, shelves):  # type: ignore[no-untyped-def]
     arms = [(code,) for code in range(data.n_arms + 1)]
-    psi = robust_effects(data.y, data.arm, _responses(estimator, data, arms, folds, seed, n_jobs), chance)
+    psi = robust_effects(data.y, data.arm, _responses(estimator, data, arms, folds, seed, n_jobs, shelves), chance)
     rows, ones = np.arange(len(data)), np.ones(len(data))
     return [Problem(rows, psi[:, k], ones, data.weights, fold, False) for k in range(data.n_arms)]
 
@@ -126,9 +127,10 @@ def _responses(
     folds: list[tuple[Indices, Indices]],
     seed: np.uint64,
     n_jobs: int | None,
+    shelves: Sequence[Shelf] | None,
 ) -> Floats:
     """Expected outcomes of unseen rows, a column per group of arms; by default a mixture of trees and a line, a share for every group."""
-    found = crossfit_responses(estimator, data, groups, folds, seed, n_jobs)
+    found = crossfit_responses(estimator, data, groups, folds, seed, n_jobs, shelves)
     if estimator is not None:
         return found
     lines = crossfit_responses(Ridge(), data, groups, folds, seed, n_jobs)

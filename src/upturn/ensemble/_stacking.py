@@ -16,6 +16,7 @@ from upturn._nuisance import (
     CLIP,
     Choice,
     PropensitySpec,
+    Shelf,
     clip_propensity,
     crossfit_propensity,
     make_folds,
@@ -31,12 +32,13 @@ from upturn.base import UpliftEstimator
 from upturn.boosting._base import seeded
 from upturn.ensemble._candidates import default_candidates, read_candidates
 from upturn.ensemble._combine import combine
+from upturn.ensemble._inside import fit_inside
 from upturn.ensemble._losses import Loss, Problem, make_problems
 from upturn.ensemble._stack import AVERAGE, Stack, check_numbers
 from upturn.ensemble._weights import LEAST, Weighting
 
 _STACK = "stack"  # its row of ``losses_``
-_FOLDS, _NUISANCE, _MEMBERS = 1, 2, 3  # what seeds are for
+_FOLDS, _NUISANCE, _MEMBERS, _SHELF = 1, 2, 3, 4  # what seeds are for
 
 
 class UpliftStacking(Stack):
@@ -197,26 +199,37 @@ class UpliftStacking(Stack):
             raise ValueError(
                 "cv holds one fold: weights are learnt on some folds and judged on another, so give it two or more"
             )
-        effects = self._predict_unseen(candidates, data, folds, seed)
-        chance = clip_propensity(crossfit_propensity(choice, data, folds, self.n_jobs), self.clip, type(self).__name__)
+        shelves = [Shelf(seed_of(seed, _SHELF, 1 + fold), choice) for fold in range(len(folds))]
+        effects = self._predict_unseen(candidates, data, folds, seed, shelves)
+        chance = crossfit_propensity(choice, data, folds, self.n_jobs, shelves)
+        chance = clip_propensity(chance, self.clip, type(self).__name__)
         own = np.uint64(seed_of(seed, _NUISANCE))
-        problems = make_problems(self.loss, self.estimator, data, chance, folds, own, self.n_jobs)
+        problems = make_problems(self.loss, self.estimator, data, chance, folds, own, self.n_jobs, shelves)
         self._weigh(problems, effects, list(candidates), len(folds))
         used = self._used()
-        fitted = self._fit_all([list(candidates.values())[j] for j in used], data, seed, used)
+        shelf = Shelf(seed_of(seed, _SHELF, 0), choice)
+        fitted = self._fit_all([list(candidates.values())[j] for j in used], data, seed, used, shelf)
         self.estimators_ = {self._names[j]: model for j, model in zip(used, fitted, strict=True)}
         self._keep_unseen(effects, counted, n_given)
-        if self._weights.sum(axis=0).max() <= LEAST * (1 + 1e-9):
-            so = (
-                "predictions are the average effect and next to nothing more"
-                if used
-                else "everybody is predicted the average effect"
-            )
-            warn_user(
-                f"no model inside predicts the effects of unseen rows better than one effect for everybody, so {so}: more rows, other "
-                "features or other models (estimators=) may show more",
-                UserWarning,
-            )
+        self._tell_flat(data)
+
+    def _tell_flat(self, data: Experiment) -> None:
+        """Warn of arms whose effects no candidate predicts better than their mean does."""
+        flat = np.flatnonzero(self._weights.sum(axis=0) <= LEAST * (1 + 1e-9))
+        if not len(flat):
+            return
+        some = len(flat) < data.n_arms
+        of = f" of {', '.join(repr(data.target.labels[k + 1]) for k in flat)}" if some else ""
+        so = (
+            f"predictions{of} are the average effect and next to nothing more"
+            if self._weights[:, flat].any()
+            else f"everybody is predicted the average effect{of}"
+        )
+        warn_user(
+            f"no model inside predicts the effects{of} of unseen rows better than one effect for everybody, so {so}: more rows, other "
+            "features or other models (estimators=) may show more",
+            UserWarning,
+        )
 
     def _predict_unseen(
         self,
@@ -224,6 +237,7 @@ class UpliftStacking(Stack):
         data: Experiment,
         folds: list[tuple[Indices, Indices]],
         seed: np.uint64,
+        shelves: list[Shelf],
     ) -> Floats:
         """Effects of every row by candidates fitted without its fold: an array of shape (candidates, n, K)."""
         models = list(candidates.values())
@@ -233,7 +247,7 @@ class UpliftStacking(Stack):
             fold, j = job
             train, test = folds[fold]
             model = seeded(clone(models[j]), np.uint64(seed_of(seed, _MEMBERS, j)), 1 + fold)
-            model._fit(data.take(train))
+            fit_inside(model, data.take(train), shelves[fold])
             effects[j, test] = model._predict(data.X[test])
 
         jobs = [(fold, j) for fold in range(len(folds)) for j in range(len(models))]
@@ -246,13 +260,13 @@ class UpliftStacking(Stack):
         return effects
 
     def _fit_all(
-        self, models: list[UpliftEstimator], data: Experiment, seed: np.uint64, which: list[int]
+        self, models: list[UpliftEstimator], data: Experiment, seed: np.uint64, which: list[int], shelf: Shelf
     ) -> list[UpliftEstimator]:
         """The models fitted to all rows."""
 
         def one(place: int) -> UpliftEstimator:
             model = seeded(clone(models[place]), np.uint64(seed_of(seed, _MEMBERS, which[place])), 0)
-            model._fit(data)
+            fit_inside(model, data, shelf)
             return model
 
         return run_parallel(one, range(len(models)), n_jobs=self.n_jobs, verbose=self.verbose, description="models")

@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from upturn._arrays import Floats, Indices, Ints
+from upturn._arrays import Bools, Floats, Indices, Ints
 from upturn._experiment import Experiment
-from upturn._nuisance import seed_of
+from upturn._nuisance import Choice, Shelf, seed_of
 from upturn._parallel import run_parallel
 from upturn.base import UpliftEstimator
 from upturn.boosting._base import seeded
 from upturn.ensemble._effort import Clock, Step, trees_of, with_trees
+from upturn.ensemble._inside import fit_inside
 from upturn.model_selection._journal import Lines, digest, fingerprint
 
+_SHELF = 1 << 20  # what the seeds of shelves are for, beyond all candidates
 Job = tuple[int, int, tuple[int, ...]]  # step, candidate, folds that are left out
 
 
@@ -40,6 +42,7 @@ class Unseen:
     place: Ints
     fold: Ints
     seed: np.uint64
+    choice: Choice
     clock: Clock
     lines: Lines
     n_jobs: int | None
@@ -47,6 +50,7 @@ class Unseen:
     forgiving: bool  # whether a candidate that fails is left out instead of ending the search
     failed: dict[int, Exception] = field(default_factory=dict)
     _known: dict[Job, Floats] = field(default_factory=dict)
+    _shelves: dict[tuple[int, tuple[int, ...]], Shelf] = field(default_factory=dict)
     _lock: Any = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -112,8 +116,16 @@ class Unseen:
         inside = self.place < min(learnt, self.most[j])
         if out:
             inside &= ~np.isin(self.fold, out)
-        model._fit(self.data if inside.all() else self.data.take(np.flatnonzero(inside)))
+        fit_inside(
+            model, self.data if inside.all() else self.data.take(np.flatnonzero(inside)), self._shelf(inside, out)
+        )
         return model
+
+    def _shelf(self, inside: Bools, out: tuple[int, ...]) -> Shelf:
+        """What candidates that learn from the same rows share."""
+        n = int(inside.sum())
+        with self._lock:
+            return self._shelves.setdefault((n, out), Shelf(seed_of(self.seed, _SHELF, n, *out), self.choice))
 
     def take(self, step: int, j: int, out: tuple[int, ...], folds: Sequence[int]) -> Floats:
         """What a job predicted for those of its rows that are in some folds."""

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 from upturn._arrays import Floats
 from upturn._experiment import Experiment
-from upturn._nuisance import Member, fit_response, seed_of
-from upturn._parallel import run_parallel
+from upturn._nuisance import Shelf, fit_arms, seed_of
 from upturn._parameters import ELSEWHERE, JOBS, LABEL, SEED, Rule
 from upturn._seeds import make_seed
 from upturn._target import Label
@@ -93,13 +92,13 @@ class TLearner(MetaLearner):
         self.control = control
 
     def _fit(self, data: Experiment) -> None:
+        self._fit_beside(data, None)
+
+    def _fit_beside(self, data: Experiment, shelf: Shelf | None) -> None:
+        """Learn from an experiment, beside other learners of its rows if there is a shelf."""
         seed = make_seed(self.random_state)
-
-        def one(code: int) -> Member:
-            group = data.take(data.arm == code)
-            return fit_response(self.estimator, group.X, group.y, group.weight, data.schema, seed=seed_of(seed, code))
-
-        self._members = run_parallel(one, range(data.n_arms + 1), n_jobs=self.n_jobs)
+        seeds = [seed_of(seed, code) for code in range(data.n_arms + 1)]
+        self._members = fit_arms(self.estimator, data, seeds, self.n_jobs, shelf)
 
     def _predict_response(self, X: Floats) -> Floats:
         return self._columns(X)

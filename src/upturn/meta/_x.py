@@ -15,10 +15,11 @@ from upturn._nuisance import (
     Member,
     Propensity,
     PropensitySpec,
+    Shelf,
     clip_propensity,
+    fit_arms,
     fit_effect,
     fit_propensity,
-    fit_response,
     seed_of,
 )
 from upturn._parallel import run_parallel
@@ -121,15 +122,15 @@ class XLearner(WithPropensity, MetaLearner):
         self.control = control
 
     def _fit_chosen(self, data: Experiment, choice: Choice) -> None:
+        self._fit_beside(data, choice, None)
+
+    def _fit_beside(self, data: Experiment, choice: Choice, shelf: Shelf | None) -> None:
+        """Learn from an experiment, beside other learners of its rows if there is a shelf."""
         self._keep_choice(choice)
         seed, effect_estimator = make_seed(self.random_state), effect_base(self.effect_estimator, self.estimator)
         groups = [data.take(data.arm == code) for code in range(data.n_arms + 1)]
-
-        def outcome(code: int) -> Member:
-            group, own = groups[code], seed_of(seed, 1, code)
-            return fit_response(self.estimator, group.X, group.y, group.weight, data.schema, seed=own)
-
-        responses = run_parallel(outcome, range(data.n_arms + 1), n_jobs=self.n_jobs)
+        seeds = [seed_of(seed, 1, code) for code in range(data.n_arms + 1)]
+        responses = fit_arms(self.estimator, data, seeds, self.n_jobs, shelf)
 
         def effect(item: tuple[int, bool]) -> Member:
             code, treated = item
@@ -140,7 +141,8 @@ class XLearner(WithPropensity, MetaLearner):
 
         items = [(code, treated) for code in range(1, data.n_arms + 1) for treated in (False, True)]
         self._members = run_parallel(effect, items, n_jobs=self.n_jobs)
-        self._propensity, self._clip = fit_propensity(choice, data), float(self.clip)
+        self._propensity = fit_propensity(choice, data) if shelf is None else shelf.propensity(choice, data)
+        self._clip = float(self.clip)
         clip_propensity(self._propensity.predict(data.X), self.clip, type(self).__name__)  # says what it will do
 
     def _predict(self, X: Floats) -> Floats:

@@ -1,0 +1,93 @@
+"""Candidates of a stack share what several of them fit to the same rows."""
+
+import threading
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from upturn._nuisance import Choice, Shelf, _propensity, _shelf
+from upturn.ensemble import UpliftStacking
+from upturn.meta import DRLearner, TLearner, XLearner
+
+
+def trial(n=600, arms=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X, t = rng.normal(size=(n, 3)), rng.integers(0, arms, n)
+    return X, X[:, 1] + t * X[:, 0] + rng.normal(size=n), t
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    """What was fitted: the estimator of every model of an arm's outcome, "arms" for every model of the arms."""
+    found, lock = [], threading.Lock()
+
+    def counted(kind, function):
+        def count(first, *rest, **named):
+            with lock:
+                found.append(kind(first))
+            return function(first, *rest, **named)
+
+        return count
+
+    monkeypatch.setattr(_shelf, "fit_response", counted(lambda estimator: estimator, _shelf.fit_response))
+    for place in (_shelf, _propensity):
+        monkeypatch.setattr(place, "fit_propensity", counted(lambda choice: "arms", _propensity.fit_propensity))
+    return found
+
+
+@pytest.mark.parametrize("arms", [2, 3])
+def test_models_of_the_arms_outcomes_are_fitted_once_a_fold(fits, arms):
+    X, y, t = trial(arms=arms)
+    both = {"t": TLearner(), "x": XLearner(propensity="shares")}
+    stack = UpliftStacking(both, cv=3, propensity="shares", weighting="least-squares", random_state=0).fit(X, y, t)
+    last = arms if stack.estimators_ else 0
+    assert fits.count(None) == 3 * arms + last  # in every fold and, if they have weight, to all rows
+    fits.clear()
+    UpliftStacking(both, cv=3, loss="dr", propensity="shares", random_state=0).fit(X, y, t)
+    assert fits.count(None) == 3 * arms + last  # the loss takes them, too
+
+
+def test_models_of_the_arms_are_fitted_once_a_fold(fits):
+    X, y, t = trial()
+    t = (np.random.default_rng(1).random(len(t)) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
+    y = X[:, 1] + 2 * t * X[:, 0] + np.random.default_rng(2).normal(size=len(t))
+    both = {"x": XLearner(Ridge()), "again": XLearner(Ridge()), "own": XLearner(Ridge(), propensity="shares")}
+    stack = UpliftStacking(both, cv=3, propensity="logistic", random_state=0).fit(X, y, t)
+    members = {name: model.propensity_kind_ for name, model in stack.estimators_.items()}
+    assert set(members.items()) <= {("x", "logistic"), ("again", "logistic"), ("own", "shares")}
+    whole = bool({"x", "again"} & set(members))
+    assert fits.count("arms") == 3 * 2 + whole + (
+        "own" in members
+    )  # by the shelf of a fold, and by whoever has his own
+
+
+def test_shared_or_not_is_the_same_and_so_are_threads():
+    X, y, t = trial()
+    both = {"t": TLearner(), "x": XLearner(propensity="shares"), "dr": DRLearner(propensity="shares", cv=2)}
+    alone = {
+        name: UpliftStacking({name: model}, cv=3, propensity="shares", random_state=0) for name, model in both.items()
+    }
+    together = [
+        UpliftStacking(both, cv=3, propensity="shares", n_jobs=jobs, random_state=0).fit(X, y, t) for jobs in (1, 4)
+    ]
+    for name in ("t", "x"):
+        found = alone[name].fit(X, y, t).oof_[name]
+        np.testing.assert_array_equal(found, together[0].oof_[name])
+    for name in both:
+        np.testing.assert_array_equal(together[0].oof_[name], together[1].oof_[name])
+    np.testing.assert_array_equal(together[0].predict(X), together[1].predict(X))
+
+
+def test_a_model_that_fails_is_not_kept():
+    shelf, asked = Shelf(0, Choice("shares")), []
+
+    def fails():
+        asked.append(1)
+        raise ValueError("no such luck")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no such luck"):
+            shelf._once("it", fails)
+    assert len(asked) == 2
+    assert shelf._once("it", lambda: 5) == 5
