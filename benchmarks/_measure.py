@@ -68,11 +68,11 @@ def report(answer):
     print("RESULT " + json.dumps(answer), flush=True)
 
 
-def fresh_process(script, *arguments):
+def fresh_process(script, *arguments, python=sys.executable):
     """Run ``python script arguments…`` and return the answer it reports; None when it says it cannot run."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     run = subprocess.run(
-        [sys.executable, str(script), *map(str, arguments)],
+        [str(python), str(script), *map(str, arguments)],
         capture_output=True,
         text=True,
         env=environment,

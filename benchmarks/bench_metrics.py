@@ -41,7 +41,11 @@ def contestant(name, job, rows, repeats):
     warnings.simplefilter("ignore")
     from metrics_rivals import CONTESTANTS
 
-    call, prepare = CONTESTANTS[name](job)
+    try:
+        call, prepare = CONTESTANTS[name](job)
+    except KeyError:  # it has no such function
+        report(None)
+        return
     call(prepare(make_data(1000)))
     data = prepare(make_data(rows))
     with PeakMemory() as memory:
@@ -54,15 +58,13 @@ def contestant(name, job, rows, repeats):
 
 def race(jobs, rows, repeats, rivals):
     """Each rival once, because their times are long; upturn ``repeats`` times, the best of which counts."""
-    from metrics_rivals import CONTESTANTS
+    from metrics_rivals import interpreter
 
     results = {}
     for job in jobs:
         found = {}
         for name in ["upturn", *rivals]:
-            if name != "upturn" and not _has(CONTESTANTS[name], job):
-                continue
-            found[name] = fresh_process(
+            answer = fresh_process(
                 __file__,
                 "--contestant",
                 name,
@@ -72,18 +74,13 @@ def race(jobs, rows, repeats, rivals):
                 rows,
                 "--repeats",
                 repeats if name == "upturn" else 1,
+                python=interpreter(name),
             )
+            if answer is not None:
+                found[name] = answer
         results[job] = found
         print(f"{job:18}", *(_cell(name, found) for name in found), sep="  ", flush=True)
     return results
-
-
-def _has(library, job):
-    try:
-        library(job)
-    except KeyError:
-        return False
-    return True
 
 
 def _cell(name, found):

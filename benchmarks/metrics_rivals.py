@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+import sys
+from pathlib import Path
 
 RIVALS = {"sklift": "scikit-uplift", "causalml": "causalml"}
 
 
+def interpreter(name):
+    """The interpreter of a library: other ones have environments of their own, which ``make bench-install`` makes."""
+    folder = Path(__file__).resolve().parent.parent / "build" / "rivals" / name
+    return folder / "bin" / "python" if name in RIVALS else Path(sys.executable)
+
+
 def available():
-    return [name for name in RIVALS if find_spec(name) is not None]
+    return [name for name in RIVALS if interpreter(name).exists()]
 
 
 def _frame(data):

@@ -136,6 +136,28 @@ def thin():
     return "\n".join(lines)
 
 
+def forest_propensities():
+    """Errors of a forest's effects with the shares, the old default, and with "auto"."""
+    module, found = experiment("forest_propensity")
+    lines = [
+        "| simulation | repeats | shares kept | root mean squared error, shares (old) | auto (new) | mean error, shares | auto | correlation with the truth, auto less shares | time, auto over shares |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name in module.SETS:
+        old, new = (np.array([row[way] for row in found[name]]) for way in ("shares", "auto"))
+        apart = new[:, 2] - old[:, 2]
+        cells = [
+            f"{old[:, 0].mean():.3f}",
+            f"{new[:, 0].mean():.3f}",
+            f"{old[:, 1].mean():+.3f}",
+            f"{new[:, 1].mean():+.3f}",
+        ]
+        error = apart.std(ddof=1) / np.sqrt(len(old))
+        cells += [f"{apart.mean():+.3f} ± {error:.3f}", f"{new[:, 3].sum() / old[:, 3].sum():.1f}"]
+        lines.append(f"| `{name}` | {len(old)} | {new[:, 4].mean():.0%} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 TABLES = {
     "compared": compared,
     "intervals": intervals,
@@ -144,4 +166,5 @@ TABLES = {
     "leaves": leaves,
     "thin": thin,
     "propensities": propensities,
+    "forest propensities": forest_propensities,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from page_tables._read import experiment
+from page_tables._read import added, experiment, quality
 
 
 def measured():
@@ -43,4 +43,20 @@ def measured():
     return "\n" + "\n\n".join(parts) + "\n"
 
 
-TABLES = {"measured": measured}
+def gradient():
+    """The trial of gradient boosting of uplift trees, and learners over boosting of three libraries: what each adds to the X-learner."""
+    rows = quality("gradient")
+    words = {"gradient-d2-r0.1-l30": "gradient boosting of uplift trees, depth 2"}
+    words |= {name: f"{name.upper()}-learner" for name in ("dr", "r", "s", "t")}
+    for library, named in (("lightgbm", "LightGBM"), ("sklearn", "scikit-learn")):
+        words |= {f"{library}-{name}": f"{name.upper()}-learner over {named}'s boosting" for name in ("x", "r", "dr")}
+    lines = ["| | sets for choosing | the reporting half |", "|---|---|---|"]
+    for model, said in words.items():
+        cells = [
+            added([row for row in rows if row["half"] == half], "x", model, "auuc", 4) for half in ("choose", "report")
+        ]
+        lines.append(f"| {said} | {cells[0]} | {cells[1]} |")
+    return "\n".join(lines)
+
+
+TABLES = {"gradient": gradient, "measured": measured}
