@@ -39,7 +39,9 @@ def cluster():
     # two kills fifteen seconds apart would leave no worker, and whoever waits for one waits for ever.
     with (
         dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
-        distributed.LocalCluster(2, processes=True, threads_per_worker=1, dashboard_address=None) as local_cluster,
+        distributed.LocalCluster(
+            n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None
+        ) as local_cluster,
         distributed.Client(local_cluster),
     ):
         yield local_cluster
