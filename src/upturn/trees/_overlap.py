@@ -36,6 +36,7 @@ from upturn.trees._growth import Soil, weight_of_arms
 
 _FLOOR = 0.01  # estimated chances below it are set to it
 _LOOKED_AT = 2_000  # rows of which the arms are compared at any fit
+_BLOCK = 1 << 20  # rows that are hashed at a time
 _UNLIKE = 1e-4  # p-value of that look below which "auto" estimates chances
 _UNBALANCED = 0.05  # p-value of the joint test of all rows below which inference does
 
@@ -78,8 +79,11 @@ def look_at(X: Floats, schema: Schema, arm: Arms, n_arms: int) -> Look:
 
 def look_at_arms(data: Experiment) -> Look:
     """Compare the arms of some rows of weight above 0."""
-    rows = np.flatnonzero(data.weights > 0.0)
-    rows = rows[in_look(np.arange(len(rows), dtype=np.uint64), len(rows))]
+    used = None if data.weight is None else np.flatnonzero(data.weight > 0.0)
+    n = len(data) if used is None else len(used)
+    blocks = (np.arange(start, min(start + _BLOCK, n), dtype=np.uint64) for start in range(0, n, _BLOCK))
+    found = np.concatenate([ids[in_look(ids, n)] for ids in blocks]).astype(np.intp)
+    rows = found if used is None else used[found]
     return look_at(np.asarray(data.X[rows]), data.schema, data.arm[rows], data.n_arms)
 
 
