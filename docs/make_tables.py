@@ -10,11 +10,11 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS), str(DOCS.parent)]
-from page_tables import boosting, defaults, ensemble, meta, metrics, report, scale, svm, trees, umodl  # noqa: E402
+from page_tables import boosting, defaults, ensemble, meta, metrics, report, rivals, scale, svm, trees, umodl  # noqa: E402
 
 PAGES = {
     f"{module.__name__.split('.')[-1]}.md": module.TABLES
-    for module in (boosting, defaults, ensemble, meta, metrics, report, scale, svm, trees, umodl)
+    for module in (boosting, defaults, ensemble, meta, metrics, report, rivals, scale, svm, trees, umodl)
 }
 
 
@@ -30,3 +30,4 @@ if __name__ == "__main__":
     for name in PAGES:
         path = DOCS / name
         path.write_text(page(name, path.read_text(encoding="utf-8")), encoding="utf-8")
+    rivals.draw(DOCS / rivals.PICTURE)
