@@ -140,7 +140,10 @@ class RankTest:
         n, n1 = self._n, self._n1
         if n1 in (0, n) or self._distinct < 2:
             return 1.0
-        if self._distinct == 2 or n - self._common < _FEW:
+        others = n - self._common
+        # Where most rows have one value and few of the others are expected in the smaller group, ranks are far from normal.
+        skewed = 2 * self._common > n and others * min(n1, n - n1) / n < _ENOUGH
+        if self._distinct == 2 or others < _FEW or skewed:
             return count_pvalue(n, self._common, n1, self._common_treated)
         square = (n**3 - n - self._ties) / 12  # of ranks less their mean
         variance = n1 * (n - n1) / (float(n) * (n - 1)) * square

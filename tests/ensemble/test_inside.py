@@ -1,14 +1,17 @@
 """Candidates of a stack share what several of them fit to the same rows."""
 
 import threading
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
 from upturn._nuisance import Choice, Shelf, _propensity, _shelf
-from upturn.ensemble import UpliftStacking
+from upturn.ensemble import UpliftAuto, UpliftStacking
 from upturn.meta import DRLearner, TLearner, XLearner
+from upturn.policy import UpliftCalibrator
+from upturn.trees import UpliftForest
 
 
 def trial(n=600, arms=2, seed=0):
@@ -91,3 +94,36 @@ def test_a_model_that_fails_is_not_kept():
             shelf._once("it", fails)
     assert len(asked) == 2
     assert shelf._once("it", lambda: 5) == 5
+
+
+@pytest.mark.parametrize(("given", "kind"), [("logistic", "trees"), (0.5, "known"), ("shares", "shares")])
+def test_forests_left_at_auto_have_the_chances_of_their_stack(given, kind):
+    X, y, t = trial()
+    forests = {
+        "forest": UpliftForest(4, random_state=0),
+        "calibrated": UpliftCalibrator(UpliftForest(4, random_state=0), cv=2),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stack = UpliftStacking(forests, cv=2, propensity=given, ridge=0.0, random_state=0).fit(X, y, t)
+    found = [getattr(model, "estimator_", model) for model in stack.estimators_.values()]
+    assert found
+    assert {model.propensity_kind_ for model in found} == {kind}
+
+
+def test_a_journal_is_of_one_choice_of_propensities(tmp_path):
+    X, y, t = trial(400)
+    t = (np.random.default_rng(1).random(len(t)) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
+    both = {"x": XLearner(Ridge()), "t": TLearner(Ridge())}
+
+    def fit(given, journal=None):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return (
+                UpliftAuto(estimators=both, propensity=given, resume=journal, cv=3, metric=None, random_state=0)
+                .fit(X, y, t)
+                .predict(X)
+            )
+
+    fit("logistic", str(tmp_path / "journal"))
+    np.testing.assert_array_equal(fit(0.5, str(tmp_path / "journal")), fit(0.5))

@@ -1,12 +1,16 @@
 """Data that are not randomised: overlap weights from known or estimated chances of the arms."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import upturn
 from upturn.trees import CTSForest, UCTSForest, UpliftForest
-from upturn.trees._overlap import in_look, overlap_weights
+from upturn.trees._overlap import in_look, look_at, overlap_weights
+
+SCHEMA = SimpleNamespace(levels=(None,) * 20)  # columns of numbers
 
 
 def confounded(n, seed, effect=1.0):
@@ -157,3 +161,22 @@ def test_the_look_is_at_the_same_rows_wherever_they_lie():
     with pytest.warns(UserWarning, match="by more than chance"):
         alone = UpliftForest(2, center=False, random_state=0).fit(X[used, :4], y[used], treatment[used])._look
     assert alone == look
+
+
+def test_small_arms_with_columns_that_are_mostly_0_are_not_told():
+    """Spend of a hold-out of 1%: ranks of such a column are far from normal."""
+    low = []
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        X = np.where(rng.random((2500, 20)) < 0.97, 0.0, rng.lognormal(size=(2500, 20)))
+        low.append(look_at(X, SCHEMA, (rng.random(2500) < 0.01).astype(np.uint8), 1).pvalue)
+    assert min(low) > 1e-4
+    assert np.mean(np.array(low) < 0.05) < 0.1
+
+
+def test_an_arm_that_the_look_does_not_see_hides_no_other():
+    X, _, treatment = confounded(1500, 0)
+    arm = treatment.astype(np.uint8)
+    few = SimpleNamespace(levels=(None,) * 4)
+    assert look_at(X[:, :4], few, arm, 2).unlike
+    assert look_at(X[:, :4], few, np.zeros(1500, np.uint8), 2).pvalue == 1.0

@@ -48,7 +48,7 @@ _ZIP, _OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", _ZIP: "excel", _OLD_EXCEL: "excel", b"SQLite format 3\x00": "sqlite"}
 _NAMELESS = "unnamed"  # what a column without a name is called
 _WHOLE = ("excel", "duckdb", "sqlite", "json")  # formats that are read whole, and therefore once
-_SMALL = 1 << 22  # bytes, up to which a sample of the rows is all of them: types are then guessed once
+_SMALL = 1 << 22  # bytes, up to which lines are counted: if a sample of the rows is all of them, types are guessed once
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,12 @@ class Source:
 
     @cached_property
     def _is_small(self) -> bool:
-        return sum(Path(file).stat().st_size for file in self.files) + len(self.content or b"") <= _SMALL
+        """Whether a sample of the rows is all of them."""
+        if sum(Path(file).stat().st_size for file in self.files) + len(self.content or b"") > _SMALL:
+            return False
+        contents = [Path(file).read_bytes() for file in self.files] if self.content is None else [self.content]
+        packed = any(content[:2] == b"\x1f\x8b" for content in contents)
+        return not packed and sum(content.count(b"\n") for content in contents) <= GUESSED_FROM
 
     @cached_property
     def _guessed(self) -> dict[bool, pl.LazyFrame]:

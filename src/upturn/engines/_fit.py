@@ -18,6 +18,7 @@ from upturn.engines._bases import check_cluster
 from upturn.engines._ensembles import is_ensemble
 from upturn.engines._files import pair_of, read_files
 from upturn.engines._filters import learn_filter, learn_selector
+from upturn.engines._forest import suited_to
 from upturn.engines._gather import Roles, gather
 from upturn.engines._ids import check_ids
 from upturn.engines._kinds import engine_of
@@ -86,8 +87,8 @@ def fit(
         A column with a whole number for each row, no two the same, by which samples are drawn: then the model does not depend on the
         order of rows, files or partitions. Without it rows are numbered in the order of files or partitions, as in the whole table.
     scratch : path, optional
-        For Parquet files, a folder with room for a byte a value and 96 bytes a row, some 300 with a centred outcome, which outcomes of more than two values
-        are by default, 550 for ``inference``, eight bytes a value and level for machines; the system's folder for temporary files by default. A lazy frame with joins, groups or sorts, whose
+        For Parquet files, a folder with room for a byte a value and 96 bytes a row, some 300 with a centred outcome, and 530 where chances of the arms are estimated (outcomes of more than two values are centred by
+        default), 550 for ``inference``, eight bytes a value and level for machines; the system's folder for temporary files by default. A lazy frame with joins, groups or sorts, whose
         rows may come in another order whenever it is read, is written there as well.
     verbose : int
         Above 0, progress bars show how far parts of files are read, and count passes over the table, among them the steps of a machine's solver; by
@@ -149,14 +150,14 @@ def _fit_files(model: Any, frame: pl.LazyFrame, roles: Roles, row_id: str | None
     whole = read_files(frame, n, roles, folder, model.control, getattr(model, "n_jobs", None), row_id, verbose)
     if row_id is not None:
         check_ids(whole.places, int(whole.rows.sum()), row_id)
-    _check_room(n, _bytes_of_a_row(model, len(roles.features), row_id, whole), roles, folder)
+    _check_room(n, _bytes_of_a_row(suited_to(model, whole), len(roles.features), row_id, whole), roles, folder)
     with opened(frame, roles.columns()) as raws, watched(whole.places, verbose) as places:
         whole = whole._replace(places=places)
         if isinstance(model, OneVsControl):
             learn_pairs(model, whole, _Pairs(model, whole, raws, roles), roles, "polars", learn_whole)
         else:
             learn_whole(model, whole, raws, roles, "polars")
-            tell_arms(model)
+        tell_arms(model)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -46,8 +47,7 @@ class _Grown:
 
 def learn_forest(model: UpliftForest, whole: Whole, raws: Places, roles: Roles) -> None:
     """Fit a forest to places of numbers, which are made of places of raw frames: what ``UpliftForest._fit`` does."""
-    model._look = _look(whole) if model._looks() else None
-    suited = model._suited()
+    suited = suited_to(model, whole)
     balance = partial(balance_of_parts, raws, roles, whole.schema, whole.labels)
     kind = kind_of(suited.propensity, balance if model.inference else None)
     columns = chance_columns(model.propensity, whole.schema, len(whole.labels) - 1) if kind == "columns" else []
@@ -70,6 +70,14 @@ def learn_forest(model: UpliftForest, whole: Whole, raws: Places, roles: Roles) 
     if chosen.oob:
         chosen._keep_out_of_bag(out_of_bag(chosen, far, grown.plan, seed, raws, roles, whole.schema))
     model._take_over(chosen)
+
+
+def suited_to(model: Any, whole: Whole) -> Any:
+    """The forest for arms that are as unlike as those of some rows (see ``UpliftForest._suited``); any other model is as it is."""
+    if not isinstance(model, UpliftForest):
+        return model
+    model._look = _look(whole) if model._looks() else None
+    return model._suited()
 
 
 def _look(whole: Whole) -> Look:

@@ -57,6 +57,7 @@ def learn(model: Any, places: Places, roles: Roles, row_id: str | None, library:
     if isinstance(model, OneVsControl):
         whole = understand(places.ask(partial(describe, roles)), roles, model.control)
         learn_pairs(model, whole, FarPairs(model, whole, places, roles, row_id), roles, library, learn_whole)
+        tell_arms(model)
         return
     whole = read_parts(places, roles, model.control, row_id)
     if row_id is not None:
@@ -66,9 +67,10 @@ def learn(model: Any, places: Places, roles: Roles, row_id: str | None, library:
 
 
 def tell_arms(model: Any) -> None:
-    """Warn of arms that differ, if the model has looked; models inside others stay silent."""
-    if isinstance(model, UpliftForest):
-        model._tell_unlike()
+    """Warn of arms that differ, if the model, or one of those against control, has looked."""
+    for one in model.estimators_ if isinstance(model, OneVsControl) else [model]:
+        if isinstance(one, UpliftForest):
+            one._tell_unlike()
 
 
 def learn_whole(model: Any, whole: Whole, raws: Places, roles: Roles, library: str) -> None:

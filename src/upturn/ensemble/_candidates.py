@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 from upturn._experiment import Experiment
@@ -103,13 +104,24 @@ def _is_pair(pair: Any) -> bool:
     )
 
 
+def _weighing(model: UpliftEstimator, choice: Choice) -> UpliftEstimator:
+    """The model, or a copy of it whose forests left at "auto" have the stack's chances, by trees of their own if they are estimated."""
+    params = model.get_params()
+    forests = {f"{name}__propensity": one for name, one in params.items() if isinstance(one, UpliftForest)}
+    if isinstance(model, UpliftForest):
+        forests["propensity"] = model
+    open_ = [name for name in forests if isinstance(params.get(name), str) and params[name] == "auto"]
+    given = "trees" if choice.estimated else choice.spec
+    return clone(model).set_params(**dict.fromkeys(open_, given)) if open_ else model
+
+
 def _ready(model: UpliftEstimator, data: Experiment, choice: Choice) -> UpliftEstimator:
     """The model, its scores calibrated to effects if they are none, and one per arm if it knows one only.
 
-    Propensities are chosen once a fit: where the stack takes shares, candidates that would look themselves take them too.
+    Propensities are chosen once a fit: where the stack takes shares, candidates that would look themselves take them too, and where it does not, forests
+    estimate the chances, or take those that are known.
     """
-    if choice.kind == "shares":
-        model = take_shares(model)
+    model = take_shares(model) if choice.kind == "shares" else _weighing(model, choice)
     if not model._score_is_effect:
         model = UpliftCalibrator(model, cv=_INSIDE_FOLDS)
     return model if model._multi_arm or data.n_arms == 1 else OneVsControl(model)

@@ -23,6 +23,7 @@ from upturn.ensemble._inside import fit_inside
 from upturn.model_selection._journal import Lines, digest, fingerprint
 
 _SHELF = 1 << 20  # what the seeds of shelves are for, beyond all candidates
+_VERSION = "2"  # of what a job predicts
 Job = tuple[int, int, tuple[int, ...]]  # step, candidate, folds that are left out
 
 
@@ -58,7 +59,8 @@ class Unseen:
             target = self.data.target
             schema = repr(self.data.schema.to_json())
             whole = [self.data.X, target.y, target.arm, target.weight, self.place, self.fold]
-            self._data = digest(fingerprint(whole), schema, str(int(self.seed)))
+            chosen = [self.choice.kind, self.choice.spec, self.choice.calibration]
+            self._data = digest(_VERSION, fingerprint(whole), fingerprint(chosen), schema, str(int(self.seed)))
 
     def rows(self, step: int, folds: Sequence[int]) -> Indices:
         """The rows of some folds that a step asks about, ascending."""

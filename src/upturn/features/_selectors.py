@@ -167,11 +167,10 @@ class UMODLSelector(UpliftSelector):
             pairs, scores = self._find_pairs(data, model)
         self._adopt(model, bool(self.effect_only), pairs, scores)
         missing = self.min_features - int((self.scores_ > 0).sum())
-        self.fillers_ = _farthest_apart(data, np.flatnonzero(self.scores_ == 0), missing)
+        self.fillers_ = _farthest_apart(_weighed(data), np.flatnonzero(self.scores_ == 0), missing)
 
     def _find_pairs(self, data: Experiment, model: UMODLDiscretizer) -> tuple[Ints, Floats]:
-        if data.weight is not None and (data.weight == 0).any():
-            data = data.take(np.flatnonzero(data.weight))
+        data = _weighed(data)
         order = _farthest_apart(data, np.arange(data.X.shape[1]), data.X.shape[1])
         return find_pairs(data, read_cells(data)[1], model.partitions_, order, self.n_jobs)
 
@@ -222,6 +221,13 @@ class UMODLSelector(UpliftSelector):
         if not good or not set(fillers.tolist()) <= allowed:
             raise ValueError("the features kept for want of better ones are not well formed")
         self.fillers_ = fillers
+
+
+def _weighed(data: Experiment) -> Experiment:
+    """Without the rows of weight 0."""
+    if data.weight is None or (data.weight > 0).all():
+        return data
+    return data.take(np.flatnonzero(data.weight))
 
 
 def _farthest_apart(data: Experiment, columns: Ints, wanted: int) -> Ints:

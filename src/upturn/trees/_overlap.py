@@ -72,8 +72,8 @@ def in_look(ids: NDArray[np.uint64], n: int) -> Bools:
 
 
 def look_at(X: Floats, schema: Schema, arm: Arms, n_arms: int) -> Look:
-    """The look, once its rows are found; without one of the arms it sees nothing."""
-    seen = len(np.unique(arm)) > n_arms
+    """The look, once its rows are found; an arm that is not among them it does not see."""
+    seen = (arm == 0).any() and (arm > 0).any()
     return Look(joint_pvalue(X, schema, arm, n_arms) if seen else 1.0, len(arm))
 
 
