@@ -85,6 +85,12 @@ def _row(found, method, rows):
     return next((row for row in found.where(method=method, rows=rows) if row.case.get("trees", 400) == 400), None)
 
 
+def _cell(row):
+    mean, error = row.mean("earned")
+    margin = f" ± {number(1.96 * error, 3)}" if len(row.seeds) > 1 else ""
+    return f"{mean:.3f}{margin} ({len(row.seeds)})"
+
+
 def _table(found):
     lines = []
     for method in METHODS:
@@ -93,12 +99,7 @@ def _table(found):
             lines.append(
                 [
                     method,
-                    *(
-                        f"{row.mean('earned')[0]:.3f} ± {number(1.96 * row.mean('earned')[1], 3)} ({len(row.seeds)})"
-                        if row
-                        else "–"
-                        for row in rows
-                    ),
+                    *(_cell(row) if row else "–" for row in rows),
                 ]
             )
     return table(["rows per arm", *(f"{size:,}" for size in SIZES)], lines)

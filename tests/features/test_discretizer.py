@@ -592,3 +592,18 @@ def test_codes_follow_the_counts(seed):
     codes, part = model.transform(x[:, None])[:, 0], model.partitions_[0]
     for i in range(part.n_parts):
         assert np.bincount((2 * t + y)[codes == i], minlength=4).tolist() == part.counts[i].ravel().tolist()
+
+
+def test_rows_of_weight_0_have_no_say_in_which_features_join():
+    differ = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, treatment, y = rng.normal(size=(150, 6)), rng.integers(0, 2, 150), rng.integers(0, 2, 150)
+        weight = rng.integers(0, 3, 150).astype(float)
+        used = weight > 0
+        found = UMODLSelector(min_features=3).fit(X, y, treatment, weight).get_support()
+        np.testing.assert_array_equal(
+            found, UMODLSelector(min_features=3).fit(X[used], y[used], treatment[used], weight[used]).get_support()
+        )
+        differ += (found != UMODLSelector(min_features=3).fit(X, y, treatment).get_support()).any()
+    assert differ > 0  # weights do matter here
