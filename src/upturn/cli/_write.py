@@ -24,8 +24,8 @@ _SINKS = {
     ".arrow": "sink_ipc",
     ".feather": "sink_ipc",
 }
-# Of identifiers and scores, higher levels take more time and no less space.
-_OPTIONS: dict[str, dict[str, Any]] = {".parquet": {"compression": "zstd", "compression_level": 1}}
+# Identifiers and scores hardly become smaller, and what packs them tighter takes longer.
+_OPTIONS: dict[str, dict[str, Any]] = {".parquet": {"compression": "snappy"}}
 
 
 @contextlib.contextmanager
