@@ -59,7 +59,13 @@ def draw(found: Ranks, path: Any) -> None:
     axes.hlines(np.arange(k), 1, found.mean, color="0.85", lw=1)
     axes.plot(found.mean, np.arange(k), "o", color="#0072b2")
     for place, (first, last) in enumerate(cliques(found)):
-        axes.plot([k + 0.4 + 0.35 * place] * 2, [first - 0.2, last + 0.2], color="#d55e00", lw=3, solid_capstyle="butt")
+        axes.plot(
+            [float(np.max(found.mean)) + 0.8 + 0.35 * place] * 2,
+            [first - 0.2, last + 0.2],
+            color="#d55e00",
+            lw=3,
+            solid_capstyle="butt",
+        )
     axes.set_yticks(np.arange(k), found.models)
     axes.invert_yaxis()
     axes.set(
