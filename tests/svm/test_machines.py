@@ -1,6 +1,7 @@
 """The SVM family as estimators: what a user sees, and what a user may do wrong."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from upturn.svm import (
     UpliftSVM,
     UpliftSVMCV,
     VanishingWarning,
+    _solve,
     energy_distance,
     score_balance,
     sign_shares,
@@ -524,15 +526,27 @@ def test_loose_iteration_limit_warns_and_is_honest():
 
 
 @pytest.mark.parametrize(
-    ("options", "reason"),
-    [({"max_iter": 1}, "ran out of iterations; raise max_iter"), ({"tol": 1e-18}, "steps no longer bring it nearer")],
+    ("exhausted", "reason"),
+    [(True, "ran out of iterations; raise max_iter"), (False, "steps no longer bring it nearer")],
 )
-def test_the_reason_why_it_stopped_is_the_true_one(options, reason):
-    """Whatever the stages before took: of p = 1.2, Newton's method and then the interior point."""
-    rng = np.random.default_rng(0)
-    X, t, y = rng.normal(size=(400, 5)), rng.integers(0, 2, 400), (rng.random(400) < 0.4).astype(int)
+def test_the_reason_why_it_stopped_is_that_of_the_last_stage(exhausted, reason, monkeypatch):
+    """Whatever the stages before took."""
+    solve = _solve.Prepared.solve
+
+    def stopped(self, *arguments):
+        return replace(solve(self, *arguments), gap=0.1, iterations=1000 - 999 * exhausted, exhausted=exhausted)
+
+    monkeypatch.setattr(_solve.Prepared, "solve", stopped)
+    X, y, t = experiment()
     with pytest.warns(ConvergenceWarning, match=reason):
-        UpliftSVM(p=1.2, **options).fit(X, y, t)
+        UpliftSVM(p=1.2).fit(X, y, t)
+
+
+def test_newton_and_the_interior_point_say_when_they_run_out():
+    X, y, t = experiment()
+    for p in (1.0, 1.05, 1.2):
+        with pytest.warns(ConvergenceWarning, match="ran out of iterations; raise max_iter"):
+            UpliftSVM(p=p, max_iter=1).fit(X, y, t)
 
 
 def weak(n=600, seed=0):
