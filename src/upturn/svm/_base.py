@@ -151,7 +151,9 @@ class Machine(UpliftEstimator):
             ranking,
         )
         self._name_coefficients(schema)
-        if self.vanishing_ and (solution.vanishing or solution.gap <= self.tol):  # w may also be 0 where it has just begun
+        if self.vanishing_ and (
+            solution.vanishing or solution.gap <= self.tol
+        ):  # w may also be 0 where it has just begun
             name, p = type(self).__name__, float(self.p)
             warnings.warn(
                 explain(name, self._point(), p, solution, ranking, columns_vary()), VanishingWarning, stacklevel=5
