@@ -26,16 +26,26 @@ def balance_pvalue(data: Experiment) -> float:
     return joint_pvalue(data.X, data.schema, data.arm, data.n_arms)
 
 
-def joint_pvalue(X: Floats, schema: Schema, arm: Arms, n_arms: int) -> float:
-    """The same of a matrix and the arms of its rows."""
+def joint_pvalue(
+    X: Floats, schema: Schema, arm: Arms, n_arms: int, weight: Floats | None = None, *, gaps: bool = False
+) -> float:
+    """The same of a matrix and the arms of its rows, which may have weights; with ``gaps`` also of whether a value is missing."""
     pvalues = []
     for raw, levels in zip(each_column(X), schema.levels, strict=True):
         column, n_levels = few_levels(raw, levels)
+        missing = np.isnan(column)
         found: list[float] = []
         for code in range(1, n_arms + 1):
             rows = np.flatnonzero((arm == 0) | (arm == code))
-            known = rows[~np.isnan(column[rows])]
-            found += column_pvalues(column[known], n_levels, arm[known] == code)
+            compared = [(column, n_levels, rows[~missing[rows]])]
+            if gaps and missing.any():
+                compared.append((missing.astype(np.float64), 2, rows))
+            for values, n, mine in compared:
+                treated = arm[mine] == code
+                if weight is None:
+                    found += column_pvalues(values[mine], n, treated)
+                else:
+                    found += weighted_pvalues(values[mine], n, treated, weight[mine])
         pvalues.append(min(1.0, min(found) * len(found)))
     return min(1.0, min(pvalues) * len(pvalues))
 
@@ -53,6 +63,38 @@ def column_pvalues(values: Floats, n_levels: int | None, treated: Bools) -> list
         return [rank_pvalue(values, treated)]
     codes = values.astype(np.int64)
     return level_pvalues(np.bincount(codes, minlength=n_levels), np.bincount(codes[treated], minlength=n_levels))
+
+
+def weighted_pvalues(values: Floats, n_levels: int | None, treated: Bools, weight: Floats) -> list[float]:
+    r"""The same of rows with weights: the difference of two weighted means of ranks (or shares of a level) over its standard error.
+
+    :math:`z = (m_1 - m_0) / \sqrt{v_1 + v_0}` with :math:`v = \sum w^2 (r - m)^2 / (\sum w)^2`; 1 where weights leave too few rows
+    for a normal tail.
+    """
+    if len(values) == 0:
+        return [1.0]
+    if n_levels is None:
+        return [_weighted_pvalue(mean_ranks(values), treated, weight)]
+    levels = range(n_levels if n_levels > 2 else 1)  # of two levels, one says it all
+    return [_weighted_pvalue((values == level).astype(np.float64), treated, weight) for level in levels]
+
+
+def _weighted_pvalue(ranks: Floats, treated: Bools, weight: Floats) -> float:
+    means, variance, rows = [], 0.0, np.inf
+    for mine in (treated, ~treated):
+        w, r = weight[mine], ranks[mine]
+        total = float(w.sum())
+        if total <= 0.0:
+            return 1.0
+        mean = float(w @ r) / total
+        means.append(mean)
+        variance += float(w**2 @ (r - mean) ** 2) / total**2
+        rows = min(rows, total**2 / float(w @ w))  # as many of equal weight would vary as much
+    _, codes = np.unique(ranks, return_inverse=True)
+    others = 1.0 - float(np.bincount(codes, weight).max()) / float(weight.sum())  # than the commonest value
+    if rows * min(2.0 * others, 1.0) < _ENOUGH or variance <= 0.0:
+        return 1.0
+    return two_sided((means[0] - means[1]) / np.sqrt(variance))
 
 
 def level_pvalues(ones: Ints, seen: Ints) -> list[float]:

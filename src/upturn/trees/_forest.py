@@ -44,12 +44,22 @@ from upturn.trees._inference import (
 )
 from upturn.trees._nodes import Nodes
 from upturn.trees._outcome import encode_outcome
-from upturn.trees._overlap import Look, chances_of, kind_of, look_at_arms, overlap_weights
+from upturn.trees._overlap import (
+    Look,
+    chances_of,
+    few_to_compare,
+    kind_of,
+    look_at_arms,
+    overlap_sums,
+    overlap_weights,
+)
 from upturn.trees._rehearsal import forest_seed, reach, stage
 from upturn.trees._samples import Sampling
 
 _MANY = 500  # trees at least, for inference
-_FITTED = {"bins_", "nodes_", "centered_", "propensity_kind_", "_pooled", "oob_response_", "oob_prediction_"}
+_FITTED = {
+    "bins_", "nodes_", "centered_", "propensity_kind_", "propensity_pvalue_", "_few", "_pooled", "oob_response_", "oob_prediction_",
+}  # fmt: skip
 
 
 class _Sown(NamedTuple):
@@ -97,8 +107,9 @@ class UpliftForest(TreeModel):
         trees of the same engine. A number, or one per treatment arm: known. Names of columns of X, one per treatment arm: known row by row.
         Wherever they are not the shares, rows have overlap weights, h / e of their own arm with h = 1 / (sum of 1 / e over the arms), which
         give every leaf the same people in all arms; combine with ``center=True``. "auto" is the shares, unless the joint test of balance between the
-        arms has p < 0.0001 on some 2,000 rows: then it is "trees", ``center="auto"`` centres whatever the criterion allows, and a warning says so. With
-        ``inference=True`` it is "trees" if that test of all rows has p < 0.05.
+        arms has p < 0.0001 on up to some 20,000 rows of each: then it is "trees", ``center="auto"`` centres whatever the criterion allows, and a warning says so. With
+        ``inference=True`` it is "trees" if that test of all rows has p < 0.05. Where the features then tell nearly everybody's arm, which leaves
+        nobody to compare, "auto" stays with the shares, and a warning says so.
     inference : bool
         Choose by itself what ``predict_interval`` needs, whatever the other parameters say: honest trees, ten to a
         half-sample, leaves of at least two rows of each arm, and more where the smallest arm has above 2,500 of them, at least 500
@@ -126,6 +137,8 @@ class UpliftForest(TreeModel):
         Whether the outcome was centred.
     propensity_kind_ : str
         "shares", "trees", "columns" or "known".
+    propensity_pvalue_ : float or None
+        Of the joint test of balance, if "auto" looked at one.
     oob_response_ : array of shape (n, 1 + K)
         Responses of the trees that did not see the row; NaN where there is none. Only with ``oob=True``.
     oob_prediction_ : array of shape (n,) or (n, K)
@@ -169,7 +182,10 @@ class UpliftForest(TreeModel):
         "verbose": VERBOSE,
     }
 
-    _look: Look | None = None  # at the arms, before the fit; not part of a saved model
+    # Of the last fit, and not part of a saved model:
+    _look: Look | None = None  # at the arms, before the fit
+    _plain: UpliftForest | None = None  # the forest that takes the shares, where this one estimates chances and nobody asked it to
+    _few: bool = False  # whether that happened, for want of overlap
 
     def __init__(
         self,
@@ -233,11 +249,25 @@ class UpliftForest(TreeModel):
         self.control = control
 
     def _fit(self, data: Experiment) -> None:
+        self._fit_looked(data, look_at_arms(data) if self._looks() else None)
+
+    def _fit_looked(self, data: Experiment, look: Look | None) -> None:
+        self._look = look
         soil, scale = self._soil(data)
-        self._look = look_at_arms(data) if self._looks() else None
-        chosen = self._chosen(soil.size)
-        chosen._fit_forest(data, soil, scale, make_seed(self.random_state))
+        seed, chosen = make_seed(self.random_state), self._chosen(soil.size)
+        chosen._fit_forest(data, soil, scale, seed, chosen._weighing(data, soil, seed))
         self._take_over(chosen)
+
+    def _prepare(self, data: Experiment) -> tuple[Experiment, Look | None]:
+        # weights of an ensemble's rounds make arms unlike on purpose: what they are is looked at before
+        return data, look_at_arms(data) if self._looks() else None
+
+    def _fit_prepared(self, prepared: tuple[Experiment, Look | None], weight: Floats) -> None:
+        data, look = prepared
+        self._fit_looked(data.with_weight(weight), look)
+
+    def _rows_of(self, prepared: tuple[Experiment, Look | None]) -> Floats:
+        return prepared[0].X
 
     def _take_over(self, chosen: UpliftForest) -> None:
         """Take what was fitted under other parameters."""
@@ -255,7 +285,7 @@ class UpliftForest(TreeModel):
         if self._look is None or not self._look.unlike or "propensity" not in self.get_params(deep=False):
             return self
         suited = copy.copy(self)
-        suited.propensity = "trees"
+        suited.propensity, suited._plain = "trees", self
         suited.center = self._may_centre() if self.center == "auto" else self.center
         return suited
 
@@ -269,18 +299,48 @@ class UpliftForest(TreeModel):
         chosen.min_samples_split, chosen.min_samples_leaf = 2, 1
         chosen.min_samples_arm = rows_in_leaf(float(size.min()))  # weights count as rows
         chosen.center = self.center is not False and self._may_centre()
+        if isinstance(self.propensity, str) and self.propensity == "auto":
+            chosen._plain = chosen
         return chosen
 
+    def _settle(self, kind: str, pvalue: float | None, *, few: bool) -> None:
+        """Keep what became of the chances of the arms; where estimated ones would leave ``few`` to compare, and nobody asked for them, shares are taken."""
+        self._few = few and self._plain is not None
+        if self._few:
+            assert self._plain is not None
+            self.center, kind = self._plain.center, "shares"
+        self.propensity_kind_, self.propensity_pvalue_ = kind, pvalue
+
+    def _weighing(self, data: Experiment, soil: Soil, seed: np.uint64) -> Floats | None:
+        """Settle where chances of the arms come from, and return them: of every row of the soil, or None for the shares."""
+        tested: list[float] = []
+
+        def balance() -> float:
+            tested.append(balance_pvalue(data))
+            return tested[0]
+
+        kind = kind_of(self.propensity, balance if self.inference else None)
+        chances = None if kind == "shares" else chances_of(self.propensity, kind, data, soil, seed, self.n_jobs)
+        few = kind == "trees" and chances is not None and few_to_compare(overlap_sums(chances))
+        self._settle(kind, tested[0] if tested else None if self._look is None else self._look.pvalue, few=few)
+        return None if self.propensity_kind_ == "shares" else chances
+
     def _fit_forest(
-        self, data: Experiment, soil: Soil, scale: Scale, seed: np.uint64, *, rehearsed: bool = False
+        self,
+        data: Experiment,
+        soil: Soil,
+        scale: Scale,
+        seed: np.uint64,
+        chances: Floats | None,
+        *,
+        rehearsed: bool = False,
     ) -> None:
-        """Grow the trees; those of a rehearsal are neither told of nor rehearsed themselves."""
+        """Grow the trees, rows weighted by the ``chances`` of the arms if there are any; those of a rehearsal are neither told of nor rehearsed themselves."""
         self._check_groups()
         centred = self._centres(scale.binary)
         plan = self._sampling()
         rules = self._rules(soil, scale.binary and not centred, plan.share, scale.span)
-        kind = kind_of(self.propensity, (lambda: balance_pvalue(data)) if self.inference else None)
-        sown = self._sow(data, soil, scale, kind, centred, seed)
+        sown = self._sow(data, soil, scale, chances, centred, seed)
         grow = self._grower(sown, rules, plan, seed)
         pooled = None
         if self.inference:
@@ -291,7 +351,7 @@ class UpliftForest(TreeModel):
             )
             nodes = Nodes.join(trees)
         self._keep(soil, nodes, scale)
-        self.centered_, self.propensity_kind_, self._pooled = centred, kind, pooled
+        self.centered_, self._pooled = centred, pooled
         if rehearsed:
             return
         self._tell_constant(soil, rules, plan.share)
@@ -303,24 +363,36 @@ class UpliftForest(TreeModel):
             self._keep_out_of_bag(response)
 
     def _tell(self, data: Experiment) -> None:
-        self._tell_unlike()
+        self._tell_arms()
 
-    def _tell_unlike(self) -> None:
-        """Warn of arms that chance alone does not make so unlike, and say what was done about it."""
-        if self._look is None or not self._look.unlike:
+    def _tell_arms(self) -> None:
+        """Warn of arms that chance alone does not make so unlike, and say what was done about it.
+
+        The words are the same for all fits of a kind, so that those of many folds are shown once.
+        """
+        unlike = self._look is not None and self._look.unlike
+        if not (unlike or self._few):
             return
-        name = type(self).__name__
-        done = (
-            "chances of the arms were estimated by trees, and rows weighted by them"
-            + (" and outcomes centred" if self.centered_ else "")
-            + ', which takes longer: if arms were given at random, pass propensity="shares"'
-            if self.propensity_kind_ == "trees"
-            else "what it predicts may be differences between people: if arms were not given at random, use UpliftForest, which then "
-            "estimates their chances, or DRLearner; if they were, go on"
-        )
+        if self._few:
+            so = (
+                "and features tell nearly everybody's arm, which leaves hardly anybody to be compared: chances of the arms were not used. If arms "
+                "were given to whole groups of rows (people, shops), this is what it looks like: pass propensity=\"shares\" to say so. If not, what it "
+                "predicts may be differences between people"
+            )
+        elif self.propensity_kind_ == "trees":
+            centred = " and outcomes centred" if self.centered_ else ""
+            so = (
+                f"so chances of the arms were estimated by trees, and rows weighted by them{centred}, which takes longer: if arms were given at "
+                'random, pass propensity="shares"'
+            )
+        else:
+            so = (
+                "so what it predicts may be differences between people: if arms were not given at random, use UpliftForest, which then "
+                "estimates their chances, or DRLearner; if they were, go on"
+            )
         warn_user(
-            f"{name}: the arms differ in their features by more than chance (joint test of balance on {self._look.rows:,} rows: "
-            f"p = {self._look.pvalue:.1g}), so {done}; upturn.check shows where they differ",
+            f"{type(self).__name__}: the arms differ in their features by more than chance (propensity_pvalue_ is of the joint test of balance), {so}; "
+            "upturn.check shows where they differ",
             UserWarning,
         )
 
@@ -338,7 +410,8 @@ class UpliftForest(TreeModel):
         part = replace(part, target=replace(part.target, y=staged.y))
         codes, ids = np.ascontiguousarray(soil.codes[:, staged.rows]), staged.rows.astype(np.uint64)
         ground = Soil.prepare(soil.bins, codes, part.arm, part.n_arms, own.see(staged.y), part.weight, ids)
-        forest._fit_forest(part, ground, own, forest_seed(seed), rehearsed=True)
+        own_seed = forest_seed(seed)
+        forest._fit_forest(part, ground, own, own_seed, forest._weighing(part, ground, own_seed), rehearsed=True)
         mean, variance = forest._moments_of(twin_codes(np.ascontiguousarray(soil.codes[:, staged.others])), self.n_jobs)
         return reach(mean - staged.effects, variance)
 
@@ -347,23 +420,25 @@ class UpliftForest(TreeModel):
         forest = copy.copy(self)
         forest.n_estimators = max(self.n_estimators // (2 * GROUP), 2) * GROUP
         forest.propensity = self.propensity if self.propensity_kind_ in ("known", "columns") else self.propensity_kind_
+        forest._plain = None
         return forest
 
-    def _sow(self, data: Experiment, soil: Soil, scale: Scale, kind: str, centred: bool, seed: np.uint64) -> _Sown:
+    def _sow(
+        self, data: Experiment, soil: Soil, scale: Scale, chances: Floats | None, centred: bool, seed: np.uint64
+    ) -> _Sown:
         """The soil with the outcome and the weights that trees see: centred, and weighted for overlap, if so."""
-        if kind == "shares" and not centred:
+        if chances is None and not centred:
             return _Sown(soil, None, data.weight)
         rows, y, weight = np.arange(len(data)), scale.see(data.y), data.weight
         if weight is not None:
             rows = np.flatnonzero(weight > 0.0)
             y, weight = y[rows], weight[rows]
         level = None
-        if centred and kind == "shares":
+        if centred and chances is None:
             level = outcome_out_of_bag(soil, seed, self.n_jobs)
         elif centred:
             level = out_of_bag_twice(soil, y, weight, seed, 0, self.n_jobs)
-        if kind != "shares":
-            chances = chances_of(self.propensity, kind, data, soil, seed, self.n_jobs)
+        if chances is not None:
             weight = overlap_weights(chances, soil.arm, weight)
         return _Sown(soil.reweighted(y if level is None else y - level, weight), level, weight)
 
@@ -474,6 +549,7 @@ class UpliftForest(TreeModel):
             **super()._get_state(),
             "centered": self.centered_,
             "propensity": self.propensity_kind_,
+            "pvalue": self.propensity_pvalue_,
             "pooled": pooled,
         }
 
@@ -484,7 +560,10 @@ class UpliftForest(TreeModel):
         self.centered_ = state["centered"]
         if state["propensity"] not in ("shares", "trees", "columns", "known"):
             raise ValueError("no forest has such a kind of propensity")
-        self.propensity_kind_ = state["propensity"]
+        self.propensity_kind_, pvalue = state["propensity"], state.get("pvalue")
+        if not (pvalue is None or (isinstance(pvalue, float) and 0.0 <= pvalue <= 1.0)):
+            raise ValueError("the p-value of the arms' balance is none")
+        self.propensity_pvalue_ = pvalue
         pooled = state["pooled"]
         if (pooled is None) == bool(self.inference) or (
             pooled is not None

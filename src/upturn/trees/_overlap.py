@@ -13,6 +13,9 @@ have got any arm. With the outcome centred, y - m(x), the difference of two arms
 the quantity that regressing the outcome's residual on the treatment's estimates; what m(x) leaves of the outcome no longer differs between the arms, and
 what e(x) misses only matters as far as m(x) has left something. Weights are scaled to a mean of 1 in each arm, so that they still
 count as rows, and equal chances give weights of 1.
+
+Whether chances are estimated where nobody has said what they are is decided by a look at the arms, a joint test of balance, and once they are
+estimated by what they leave: :math:`E[h] / h(E[e])` is 1 where everybody has the same chances, and near 0 where features tell who is in which arm.
 """
 
 from __future__ import annotations
@@ -24,8 +27,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._arrays import Arms, Bools, Floats
-from upturn._balance import joint_pvalue
+from upturn._arrays import Arms, Bools, Floats, Ints
+from upturn._balance import each_column, joint_pvalue
 from upturn._experiment import Experiment
 from upturn._propensity import read_chances, with_control
 from upturn._table import Schema
@@ -35,10 +38,14 @@ from upturn.trees._center import out_of_bag_twice
 from upturn.trees._growth import Soil, weight_of_arms
 
 _FLOOR = 0.01  # estimated chances below it are set to it
-_LOOKED_AT = 2_000  # rows of which the arms are compared at any fit
+_PER_ARM, _AT_LEAST = 20_000, 1_000  # rows of an arm that are looked at before any fit, and at least, of wide tables
+_NUMBERS = 1 << 20  # numbers of an arm beyond which its rows are fewer
 _BLOCK = 1 << 20  # rows that are hashed at a time
 _UNLIKE = 1e-4  # p-value of that look below which "auto" estimates chances
 _UNBALANCED = 0.05  # p-value of the joint test of all rows below which inference does
+_LEFT = 0.2  # of overlap, below which estimated chances would leave hardly anybody to compare
+_UNIT = 2.0**24  # chances are added up as whole numbers of its inverse, so that their order is of no consequence
+_PRIME = np.uint64(0x9E3779B97F4A7C15)
 
 
 def kind_of(propensity: Any, balance: Callable[[], float] | None) -> str:
@@ -64,27 +71,72 @@ class Look(NamedTuple):
         return self.pvalue < _UNLIKE
 
 
-def in_look(ids: NDArray[np.uint64], n: int) -> Bools:
-    """Which rows, of ``n`` in all, the look is at: some 2,000 by the hash of their ids, wherever they lie."""
+class Seen(NamedTuple):
+    """Rows that are looked at, by their ids in ascending order."""
+
+    ids: NDArray[np.uint64]
+    X: Floats
+    arm: Arms
+    weight: Floats | None
+
+
+def in_look(ids: NDArray[np.uint64], arm: Arms, rows: Ints, n_features: int) -> Bools:
+    """Which rows the look is at, there being so many ``rows`` of each arm: of every arm some 20,000 by the hash of their ids, wherever they lie."""
+    most = max(_AT_LEAST, min(_PER_ARM, _NUMBERS // max(n_features, 1)))
+    cuts = np.array([min(most * 2**64 // max(int(n), 1), 2**64 - 1) for n in rows], np.uint64)
     word = np.empty(len(ids), np.uint64)
     words_of(np.uint64(0), LOOK, np.uint64(0), ids, word)
-    return np.asarray(word <= np.uint64(min(_LOOKED_AT * 2**64 // n, 2**64 - 1)))
+    return np.asarray(word <= cuts[arm])
 
 
-def look_at(X: Floats, schema: Schema, arm: Arms, n_arms: int) -> Look:
-    """The look, once its rows are found; an arm that is not among them it does not see."""
-    seen = (arm == 0).any() and (arm > 0).any()
-    return Look(joint_pvalue(X, schema, arm, n_arms) if seen else 1.0, len(arm))
+def look_at(seen: Seen, schema: Schema, n_arms: int) -> Look:
+    """Compare the arms of the rows that were found; an arm that is not among them is not seen.
+
+    Where rows with the same features always have the same arm, the arm was given to whatever they are rows of (a person, a shop), which counts once.
+    """
+    rows = _draws(seen.X, seen.arm)
+    X, arm = seen.X[rows], seen.arm[rows]
+    weight = None if seen.weight is None or np.ptp(seen.weight) == 0 else seen.weight[rows]
+    if not ((arm == 0).any() and (arm > 0).any()):
+        return Look(1.0, len(arm))
+    return Look(joint_pvalue(X, schema, arm, n_arms, weight, gaps=True), len(arm))
+
+
+def _draws(X: Floats, arm: Arms) -> NDArray[np.intp]:
+    """The first of all rows with the same features, if they always have the same arm; else all rows."""
+    mixed = np.zeros(len(X), np.uint64)
+    for column in each_column(X):
+        mixed = (mixed ^ (column.astype(np.float64) + 0.0).view(np.uint64)) * _PRIME  # -0 is 0
+        mixed ^= mixed >> np.uint64(29)
+    _, first, same = np.unique(mixed, return_index=True, return_inverse=True)
+    return np.sort(first) if (arm[first][same] == arm).all() else np.arange(len(X))
 
 
 def look_at_arms(data: Experiment) -> Look:
     """Compare the arms of some rows of weight above 0."""
     used = None if data.weight is None else np.flatnonzero(data.weight > 0.0)
-    n = len(data) if used is None else len(used)
+    arm = data.arm if used is None else data.arm[used]
+    rows, n = np.bincount(arm, minlength=data.n_arms + 1), len(arm)
     blocks = (np.arange(start, min(start + _BLOCK, n), dtype=np.uint64) for start in range(0, n, _BLOCK))
-    found = np.concatenate([ids[in_look(ids, n)] for ids in blocks]).astype(np.intp)
-    rows = found if used is None else used[found]
-    return look_at(np.asarray(data.X[rows]), data.schema, data.arm[rows], data.n_arms)
+    found = [ids[in_look(ids, arm[int(ids[0]) :][: len(ids)], rows, data.X.shape[1])] for ids in blocks]
+    ids = np.concatenate(found)
+    at = ids.astype(np.intp) if used is None else used[ids.astype(np.intp)]
+    weight = None if data.weight is None else data.weight[at]
+    return look_at(Seen(ids, np.asarray(data.X[at]), data.arm[at], weight), data.schema, data.n_arms)
+
+
+def overlap_sums(chances: Floats) -> Ints:
+    """What tells how much estimated chances leave to compare, of rows that add up: their number, and their h and chances in whole numbers."""
+    common = 1.0 / (1.0 / chances).sum(axis=1)
+    counted = np.rint(_UNIT * np.column_stack([common, chances])).astype(np.int64)
+    return np.array([len(chances), *counted.sum(axis=0)])
+
+
+def few_to_compare(sums: Ints) -> bool:
+    """Whether estimated chances tell nearly everybody's arm (see the module)."""
+    n, common, *chances = sums.tolist()
+    left = common / sum(1.0 / max(chance, 1) for chance in chances) ** -1
+    return n > 0 and left < _LEFT
 
 
 def chances_of(propensity: Any, kind: str, data: Experiment, soil: Soil, seed: np.uint64, n_jobs: int | None) -> Floats:
