@@ -2,6 +2,8 @@
 
 import re
 import weakref
+from collections import Counter
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -523,7 +525,26 @@ def test_every_arm_has_its_share_of_a_sample_to_a_row(sizes, n, expected):
 def test_as_much_scratch_space_is_asked_for_as_is_taken(model, arms, real, weight, monkeypatch, tmp_path):
     if getattr(model, "inference", False):
         monkeypatch.setattr("upturn.trees._forest._MANY", 40)
-    taken, most, asked, n = [0], [0], [0], 4000
+    names = ("none", "mail", "call", "text")[:arms]
+    frame = table(n=4000, arms=names, real=real).with_columns(city=pl.Series(np.arange(4000) % 60).cast(pl.String))
+    with scratch_space(monkeypatch) as (taken, asked):
+        engines.fit(clone(model), frame.lazy(), "bought", "segment", weight, FEATURES, scratch=tmp_path)
+    assert 0 < taken[0] <= 1.1 * asked[0]
+
+
+def test_as_much_scratch_space_is_asked_for_as_pairs_of_unlike_arms_take(monkeypatch, tmp_path):
+    frame, model = table(n=8000, arms=("none", "mail", "call")), OneVsControl(UpliftForest(4, random_state=0))
+    older = pl.when(pl.col("segment") == "mail").then(pl.col("age") + 9).otherwise("age")
+    with scratch_space(monkeypatch) as (taken, asked), pytest.warns(UserWarning, match="the arms differ"):
+        how = {"features": ["age", "visits"], "row_id": "id", "scratch": tmp_path}
+        engines.fit(model, frame.with_columns(age=older).lazy(), "bought", "segment", **how)
+    assert 0 < taken[0] <= 1.1 * asked[0]
+
+
+@contextmanager
+def scratch_space(monkeypatch):
+    """How many bytes are taken at most, and how many are asked for."""
+    taken, most, asked = [0], [0], [0]
     made = _files.Scratch.empty
 
     def empty(self, shape, kind):
@@ -539,10 +560,28 @@ def test_as_much_scratch_space_is_asked_for_as_is_taken(model, arms, real, weigh
 
     monkeypatch.setattr(_files.Scratch, "empty", empty)
     monkeypatch.setattr(_fit, "_check_room", room)
-    names = ("none", "mail", "call", "text")[:arms]
-    frame = table(n=n, arms=names, real=real).with_columns(city=pl.Series(np.arange(n) % 60).cast(pl.String))
-    engines.fit(clone(model), frame.lazy(), "bought", "segment", weight, FEATURES, scratch=tmp_path)
-    assert 0 < most[0] <= 1.1 * asked[0]
+    yield most, asked
+
+
+PASSES = {
+    "forest": (UpliftForest(2, random_state=0), 4),
+    "inference": (UpliftForest(20, inference=True, propensity="shares", random_state=0), 4),
+    "tree": (UpliftTree(max_depth=2), 4),
+}
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize("name", list(PASSES))
+def test_files_are_read_as_often_as_the_docs_say(name, weight, monkeypatch):
+    """What columns hold; values that decide bins, twice, the first time with the look at the arms; codes."""
+    monkeypatch.setattr("upturn.trees._forest._MANY", 20)
+    spans, real = [], _files.read
+    monkeypatch.setattr(_files, "read", lambda frame, span: spans.append(span) or real(frame, span))
+    model, times = PASSES[name]
+    frame = table().with_columns(age=pl.int_range(N) / 2)  # more values than bins
+    engines.fit(clone(model), frame.lazy(), "bought", "segment", weight, FEATURES)
+    assert Counter(spans) == dict.fromkeys(_scan.spans_of(N, len(FEATURES)), times)
 
 
 def test_files_of_unlike_kinds_are_refused_in_one_line(tmp_path):

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._arrays import Floats
+from upturn._arrays import Arms, Floats
 from upturn.engines._numbers import Numbers, Whole
 from upturn.engines._places import Places
 from upturn.kernels import sampling
 from upturn.kernels.binning import distinct_values
 from upturn.trees._bins import KNOWN, SAMPLE, Bins, edges_of_few, edges_of_many, level_codes, level_mass, sample_key
+from upturn.trees._overlap import Look, in_look, look_at
 
 
-def learn_bins(whole: Whole, max_bins: int, *, weighted: bool) -> Bins:
-    """The bins that ``Bins.learn`` learns from all rows together."""
+def learn_bins(whole: Whole, max_bins: int, *, weighted: bool, looks: bool = False) -> tuple[Bins, Look | None]:
+    """The bins that ``Bins.learn`` learns from all rows together; on the way, if ``looks``, the look at the arms of some rows."""
     n_levels = [None if levels is None else len(levels) for levels in whole.schema.levels]
     numeric = [j for j, levels in enumerate(n_levels) if levels is None]
     many_levels = [(j, levels) for j, levels in enumerate(n_levels) if levels is not None and levels > max_bins]
@@ -35,8 +36,10 @@ def learn_bins(whole: Whole, max_bins: int, *, weighted: bool) -> Bins:
         if few_levels is not None and few_levels <= max_bins:
             columns[j] = level_codes(None, few_levels, max_bins)
     many, known = [], {}
-    if numeric:
-        few = whole.places.ask(partial(_few_values, max_bins, numeric), partial(_merge_few, max_bins))
+    seen: list[_Seen] = []
+    if numeric or looks:
+        look_among = int(whole.rows.sum()) if looks else None
+        few, seen = whole.places.ask(partial(_few_values, max_bins, numeric, look_among), partial(_merge_few, max_bins))
         for j, (values, count) in zip(numeric, few, strict=True):
             known[j] = count
             if values is None:
@@ -52,20 +55,41 @@ def learn_bins(whole: Whole, max_bins: int, *, weighted: bool) -> Bins:
                 column, mass = _draw_sample(whole.places, known[j], j, [j])
                 column = column[:, 0]
             columns[j] = edges_of_many(np.ascontiguousarray(column), mass if weighted else None, max_bins)
-    return Bins.of([columns[j] for j in range(len(n_levels))], n_levels)
+    return Bins.of([columns[j] for j in range(len(n_levels))], n_levels), _look_at(whole, seen) if looks else None
+
+
+class _Seen(NamedTuple):
+    """Rows that the look at the arms is at, which come to the driver."""
+
+    ids: NDArray[np.uint64]
+    X: Floats
+    arm: Arms
+
+
+class _Few(NamedTuple):
+    """Of each numeric column its values, None if there are too many, and how many rows have one; and the rows of the look, part by part."""
+
+    columns: list[tuple[Floats | None, int]]
+    seen: list[_Seen]
+
+
+def _look_at(whole: Whole, seen: Sequence[_Seen]) -> Look:
+    ids, X, arm = (np.concatenate(column) for column in zip(*seen, strict=True))
+    order = np.argsort(ids)  # answers may have been merged in any order
+    return look_at(X[order], whole.schema, arm[order], len(whole.labels) - 1)
 
 
 def _merge_masses(parts: Sequence[list[Floats]]) -> list[Floats]:
     return [np.sum(masses, axis=0) for masses in zip(*parts, strict=True)]
 
 
-def _merge_few(max_bins: int, parts: Sequence[list[tuple[Floats | None, int]]]) -> list[tuple[Floats | None, int]]:
+def _merge_few(max_bins: int, parts: Sequence[_Few]) -> _Few:
     out = []
-    for columns in zip(*parts, strict=True):
+    for columns in zip(*(part.columns for part in parts), strict=True):
         values = [few for few, _ in columns]
         union = None if any(few is None for few in values) else np.unique(np.concatenate(values))
         out.append((None if union is None or len(union) > max_bins else union, sum(count for _, count in columns)))
-    return out
+    return _Few(out, [one for part in parts for one in part.seen])
 
 
 def _draw_sample(places: Places, count: int, j: int | None, columns: Sequence[int]) -> tuple[Floats, Floats]:
@@ -87,15 +111,18 @@ def _draw_sample(places: Places, count: int, j: int | None, columns: Sequence[in
 # ------------------------------------------------------------------------------------------- what a part answers
 
 
-def _few_values(max_bins: int, numeric: Sequence[int], part: Numbers) -> list[tuple[Floats | None, int]]:
-    """Of each numeric column its values, None if there are too many, and how many rows have one."""
-    out, X = [], part.X
+def _few_values(max_bins: int, numeric: Sequence[int], look_among: int | None, part: Numbers) -> _Few:
+    out, seen, X = [], [], part.X
+    if look_among is not None:
+        ids = part.lot.numbers
+        rows = in_look(ids, look_among)
+        seen.append(_Seen(ids[rows], X[rows], part.arm[rows]))
     for j in numeric:
         few = np.empty(max_bins + 1)
         found = distinct_values(X, j, max_bins, few)
         known = int(np.count_nonzero(X[:, j] == X[:, j]))
         out.append((few[:found].copy() if found <= max_bins else None, known))
-    return out
+    return _Few(out, seen)
 
 
 def _masses(columns: Sequence[tuple[int, int]], heaviest: float, part: Numbers) -> list[Floats]:

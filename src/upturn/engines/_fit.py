@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import shutil
 import tempfile
@@ -18,7 +19,7 @@ from upturn.engines._bases import check_cluster
 from upturn.engines._ensembles import is_ensemble
 from upturn.engines._files import pair_of, read_files
 from upturn.engines._filters import learn_filter, learn_selector
-from upturn.engines._forest import suited_to
+from upturn.engines._forest import looked, suited_to
 from upturn.engines._gather import Roles, gather
 from upturn.engines._ids import check_ids
 from upturn.engines._kinds import engine_of
@@ -33,7 +34,9 @@ from upturn.engines._umodl import learn_umodl
 from upturn.engines._views import Views
 from upturn.features import FilterSelector, UMODLDiscretizer, UMODLSelector
 from upturn.meta import OneVsControl
+from upturn.trees import UpliftForest
 from upturn.trees._base import TreeModel
+from upturn.trees._overlap import Look
 
 if TYPE_CHECKING:
     import polars as pl
@@ -150,6 +153,7 @@ def _fit_files(model: Any, frame: pl.LazyFrame, roles: Roles, row_id: str | None
     whole = read_files(frame, n, roles, folder, model.control, getattr(model, "n_jobs", None), row_id, verbose)
     if row_id is not None:
         check_ids(whole.places, int(whole.rows.sum()), row_id)
+    whole = looked(model, whole, weighted=roles.sample_weight is not None)
     _check_room(n, _bytes_of_a_row(suited_to(model, whole), len(roles.features), row_id, whole), roles, folder)
     with opened(frame, roles.columns()) as raws, watched(whole.places, verbose) as places:
         whole = whole._replace(places=places)
@@ -274,7 +278,7 @@ def _bytes_of_a_row(model: Any, p: int, row_id: str | None, whole: Whole | None 
     """How much scratch space a row of ``p`` features needs, as far as that is known before the table has been read (``whole``) or after."""
     if row_id is not None:
         pairs = _A_PAIR if isinstance(model, OneVsControl) else 0
-        inside = model._base() if pairs else model
+        inside = _as_unlike(model._base()) if pairs and whole is not None else model
         codes = p + _NUMBERS if is_ensemble(inside) else _bytes_of_a_row(inside, p, None, whole)
         return codes + _AN_ID + pairs
     if not isinstance(model, TreeModel):
@@ -287,6 +291,15 @@ def _bytes_of_a_row(model: Any, p: int, row_id: str | None, whole: Whole | None 
     centred = center is True or (center == "auto" and whole is not None and not whole.scale.binary)
     estimated = not isinstance(propensity, str) or propensity not in ("auto", "shares")
     return p + _NUMBERS + (_CENTRED if centred else 0) + (_CENTRED + _AN_ARM * arms if estimated else 0)
+
+
+def _as_unlike(model: Any) -> Any:
+    """The model of a pair of arms that nobody has looked at yet: a forest may find them unlike."""
+    if isinstance(model, UpliftForest) and model._looks():
+        model = copy.copy(model)
+        model._look = Look(0.0, 0)
+        return model._suited()
+    return model
 
 
 def _check_room(n: int, a_row: int, roles: Roles, folder: Path) -> None:

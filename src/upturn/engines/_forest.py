@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from upturn._arrays import Arms, Floats
+from upturn._arrays import Floats
 from upturn._seeds import make_seed
 from upturn.engines._balance import balance_of_parts
 from upturn.engines._centred import Sown, restore, sow
 from upturn.engines._gather import Roles
 from upturn.engines._grow import draw_samples, grow_trees
 from upturn.engines._inference import correct_parts, rehearse_parts
-from upturn.engines._numbers import Numbers, Whole
-from upturn.engines._parts import Far, prepare
+from upturn.engines._numbers import Whole
+from upturn.engines._parts import Far, prepare, with_bins
 from upturn.engines._places import Places
 from upturn.engines._unseen import out_of_bag
 from upturn.kernels.criteria import Rules
 from upturn.trees import UpliftForest
 from upturn.trees._base import Scale
 from upturn.trees._nodes import Nodes
-from upturn.trees._overlap import Look, chance_columns, in_look, kind_of, known_chances, look_at
+from upturn.trees._overlap import chance_columns, kind_of, known_chances
 from upturn.trees._samples import Answers, Sampling
 
 
@@ -47,6 +47,8 @@ class _Grown:
 
 def learn_forest(model: UpliftForest, whole: Whole, raws: Places, roles: Roles) -> None:
     """Fit a forest to places of numbers, which are made of places of raw frames: what ``UpliftForest._fit`` does."""
+    weighted = roles.sample_weight is not None
+    whole = looked(model, whole, weighted=weighted)
     suited = suited_to(model, whole)
     balance = partial(balance_of_parts, raws, roles, whole.schema, whole.labels)
     kind = kind_of(suited.propensity, balance if model.inference else None)
@@ -54,7 +56,6 @@ def learn_forest(model: UpliftForest, whole: Whole, raws: Places, roles: Roles) 
     known = known_chances(model.propensity, whole.labels, int(whole.rows.sum())) if kind == "known" else None
     chances, scale, seed = _Chances(kind, known), whole.scale, make_seed(model.random_state)
     outcomes = model.inference or suited._centres(scale.binary) or kind != "shares"
-    weighted = roles.sample_weight is not None
     far = prepare(whole, model.max_bins, weighted=weighted, outcomes=outcomes, columns=columns)
     whole = whole._replace(places=None)  # which may forget the numbers now
     chosen = model._chosen(far.size)
@@ -72,24 +73,19 @@ def learn_forest(model: UpliftForest, whole: Whole, raws: Places, roles: Roles) 
     model._take_over(chosen)
 
 
+def looked(model: Any, whole: Whole, *, weighted: bool) -> Whole:
+    """The rows of a forest with its bins and the look at their arms, which share a pass; those of any other model are as they are."""
+    if not isinstance(model, UpliftForest):
+        return whole
+    return with_bins(whole, model.max_bins, weighted=weighted, looks=model._looks())
+
+
 def suited_to(model: Any, whole: Whole) -> Any:
-    """The forest for arms that are as unlike as those of some rows (see ``UpliftForest._suited``); any other model is as it is."""
+    """The forest for arms that are as unlike as those that were looked at (see ``UpliftForest._suited``); any other model is as it is."""
     if not isinstance(model, UpliftForest):
         return model
-    model._look = _look(whole) if model._looks() else None
+    model._look = whole.look
     return model._suited()
-
-
-def _look(whole: Whole) -> Look:
-    """Compare the arms of some rows (see ``trees._overlap``), which come to the driver."""
-    found = whole.places.ask(partial(_seen, int(whole.rows.sum())))
-    X, arm = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return look_at(X, whole.schema, arm, len(whole.labels) - 1)
-
-
-def _seen(n: int, part: Numbers) -> tuple[Floats, Arms]:
-    rows = in_look(part.lot.numbers, n)
-    return part.X[rows], part.arm[rows]
 
 
 def _grow_forest(model: UpliftForest, far: Far, scale: Scale, seed: np.uint64, chances: _Chances) -> _Grown:

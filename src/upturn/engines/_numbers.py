@@ -26,6 +26,8 @@ from upturn.engines._gather import Roles
 from upturn.engines._places import Places
 from upturn.kernels.sampling import NO_IDS
 from upturn.trees._base import Scale, check_weights, scale_between
+from upturn.trees._bins import Bins
+from upturn.trees._overlap import Look
 from upturn.trees._samples import Lot
 
 
@@ -175,7 +177,7 @@ def read_ids(column: Any, name: str) -> NDArray[np.uint64]:
 
 
 class Whole(NamedTuple):
-    """What all parts together are: the schema, arms and rows of each, the scale of the outcome, places of ``Numbers``."""
+    """What all parts together are: the schema, arms and rows of each, the scale of the outcome, places of ``Numbers``; once they are found, bins and the look at the arms."""
 
     schema: Schema
     labels: list[Label]  # control first
@@ -186,6 +188,8 @@ class Whole(NamedTuple):
     firsts: list[int]  # number of the first row of each part
     rate: bool
     places: Any = None
+    bins: Bins | None = None
+    look: Look | None = None
 
     @property
     def n_places(self) -> int:

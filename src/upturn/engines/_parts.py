@@ -127,9 +127,18 @@ def sums_of_parts(places: Places, n_arms: int, layout: Layout) -> Ints:
     return sums
 
 
+def with_bins(whole: Whole, max_bins: int, *, weighted: bool, looks: bool = False) -> Whole:
+    """The same rows with their bins and, if ``looks``, the look at their arms."""
+    if whole.bins is not None:
+        return whole
+    bins, look = learn_bins(whole, max_bins, weighted=weighted, looks=looks)
+    return whole._replace(bins=bins, look=look)
+
+
 def prepare(whole: Whole, max_bins: int, *, weighted: bool, outcomes: bool, columns: Sequence[int]) -> Far:
     """Bins, codes and words of all parts, which keep their ``outcomes`` and some columns if rows are to be centred or weighed."""
-    bins = learn_bins(whole, max_bins, weighted=weighted)
+    bins = with_bins(whole, max_bins, weighted=weighted).bins
+    assert bins is not None
     grid = grid_of_parts(whole.places, "y")
     places = whole.places.change(partial(_to_part, bins, grid, outcomes, columns))
     size, mean = arm_means(sums_of_parts(places, len(whole.rows), grid.layout), grid.layout)
