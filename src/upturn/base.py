@@ -161,6 +161,10 @@ class Gated(BaseEstimator):  # type: ignore[misc]
 
     def _tell(self, data: Experiment) -> None:
         """Warn of what a user should know about the model just fitted; models inside others stay silent."""
+        self._tell_arms()
+
+    def _tell_arms(self) -> None:
+        """Warn of arms that are not alike, if this model, or the one inside, has looked at them."""
 
     def _get_state(self) -> dict[str, Any]:
         raise TypeError(f"{type(self).__name__} does not say what its state is")

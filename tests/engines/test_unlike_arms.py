@@ -48,3 +48,28 @@ def test_the_look_is_the_same_in_parts(forest, real, weight, tmp_path):
         assert (other.propensity_kind_, other.centered_) == (whole.propensity_kind_, whole.centered_)
         np.testing.assert_array_equal(other.predict(X), expected)
     assert whole.propensity_kind_ == ("trees" if type(forest) is UpliftForest else "shares")
+
+
+@pytest.mark.parametrize("inference", [False, True])
+def test_chances_that_leave_nobody_to_compare_are_not_used_in_parts_either(inference):
+    rng = np.random.default_rng(0)
+    n = 600 if inference else 3000
+    shop, of_shop = rng.integers(0, 40, n), rng.normal(size=(40, 2))
+    arm = rng.permutation(np.arange(40) % 2)[shop]
+    a, b = of_shop[shop].T
+    frame = pl.DataFrame({"a": a, "b": b, "c": rng.normal(size=n), "arm": arm, "y": a + arm + rng.normal(size=n)})
+    X, said = frame.select("a", "b", "c"), "tell nearly everybody's arm"
+
+    def forest():
+        return UpliftForest(6, inference=inference, random_state=1)
+
+    with pytest.warns(UserWarning, match=said):
+        whole = forest().fit(X, frame["y"], frame["arm"])
+    third = n // 3
+    places = Here([Raw(0, frame[:third]), Raw(1, frame[third:third]), Raw(2, frame[third:])])
+    spread = forest()
+    with pytest.warns(UserWarning, match=said):
+        learn(spread, places, Roles("y", "arm", None, ["a", "b", "c"]), None, "polars")
+    assert (spread.propensity_kind_, spread.propensity_pvalue_) == ("shares", whole.propensity_pvalue_)
+    assert (spread._look, spread.centered_) == (whole._look, whole.centered_)
+    np.testing.assert_array_equal(spread.predict(X), whole.predict(X))

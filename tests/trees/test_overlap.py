@@ -1,16 +1,19 @@
 """Data that are not randomised: overlap weights from known or estimated chances of the arms."""
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm, rankdata
 
 import upturn
+from upturn._balance import weighted_pvalues
+from upturn.boosting import UpliftBagging
+from upturn.policy import UpliftCalibrator
 from upturn.trees import CTSForest, UCTSForest, UpliftForest
-from upturn.trees._overlap import in_look, look_at, overlap_weights
-
-SCHEMA = SimpleNamespace(levels=(None,) * 20)  # columns of numbers
+from upturn.trees._overlap import Seen, few_to_compare, in_look, look_at, overlap_sums, overlap_weights
 
 
 def confounded(n, seed, effect=1.0):
@@ -126,7 +129,7 @@ def test_arms_that_differ_by_more_than_chance_are_weighed():
 @pytest.mark.parametrize("kind", [CTSForest, UCTSForest])
 def test_forests_without_propensities_tell_arms_that_differ(kind):
     X, y, treatment = confounded(5000, 0)
-    said = "the arms differ in their features by more than chance .* rows: .* may be differences between people"
+    said = "the arms differ in their features by more than chance .*, so what it predicts may be differences between people"
     with pytest.warns(UserWarning, match=said):
         kind(2, random_state=0).fit(X[:, :4], y, treatment)
 
@@ -148,19 +151,159 @@ def test_arms_given_at_random_are_not_told(kind):
         assert forest.propensity_kind_ == "shares"
 
 
+def look(X, arm, n_arms=1, weight=None):
+    rows = Seen(np.arange(len(X), dtype=np.uint64), X, np.asarray(arm, np.uint8), weight)
+    return look_at(rows, SimpleNamespace(levels=(None,) * X.shape[1]), n_arms)
+
+
 def test_the_look_is_at_the_same_rows_wherever_they_lie():
-    X, y, treatment = confounded(9000, 1)
-    weight = np.where(np.arange(9000) % 7 == 0, 0.0, 1.0)
+    X, y, treatment = confounded(60_000, 1)
+    weight = np.where(np.arange(60_000) % 7 == 0, 0.0, 1.0)
     with pytest.warns(UserWarning, match="by more than chance"):
-        look = UpliftForest(2, center=False, random_state=0).fit(X[:, :4], y, treatment, weight)._look
+        found = CTSForest(1, max_depth=1, random_state=0).fit(X[:, :4], y, treatment, weight)._look
     used = np.flatnonzero(weight)
-    ids = np.arange(len(used), dtype=np.uint64)
-    seen = in_look(ids, len(used))
-    assert look.rows == seen.sum() == in_look(ids[3000:], len(used)).sum() + in_look(ids[:3000], len(used)).sum()
-    assert 1800 < look.rows < 2200
+    ids, arm = np.arange(len(used), dtype=np.uint64), treatment[used].astype(np.uint8)
+    rows = np.bincount(arm)
+    seen = in_look(ids, arm, rows, 4)
+    parts = [in_look(ids[one], arm[one], rows, 4).sum() for one in (slice(0, 3000), slice(3000, None))]
+    assert found.rows == seen.sum() == sum(parts)
+    assert abs(np.bincount(arm[seen]) - 20_000).max() < 500
+    assert in_look(ids, arm, rows, 5000).sum() < 2500  # rows of very wide tables are fewer
     with pytest.warns(UserWarning, match="by more than chance"):
-        alone = UpliftForest(2, center=False, random_state=0).fit(X[used, :4], y[used], treatment[used])._look
-    assert alone == look
+        alone = CTSForest(1, max_depth=1, random_state=0).fit(X[used, :4], y[used], treatment[used])._look
+    assert alone == found
+
+
+def test_small_arms_and_small_differences_are_seen():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_000, 6))
+    assert look(X, rng.random(40_000) < 0.015 * np.exp(0.6 * X[:, 0])).unlike
+    assert look(X, rng.random(40_000) < 1 / (1 + np.exp(-0.15 * X[:, 0]))).unlike
+
+
+def test_a_value_that_is_missing_in_one_arm_is_seen():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3))
+    gap = rng.random(2000) < 0.5
+    X[gap, 1] = np.nan
+    assert look(X, rng.random(2000) < np.where(gap, 0.7, 0.3)).unlike
+    assert not look(X, rng.random(2000) < 0.5).unlike
+
+
+def test_rows_of_one_draw_count_once():
+    """Ten rows of each person, with one arm: it is the people that were drawn."""
+    low = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        people, arm = rng.normal(size=(300, 4)), rng.integers(0, 2, 300)
+        rows = np.repeat(np.arange(300), 10)
+        low.append(look(people[rows], arm[rows]))
+        assert low[-1].rows == 300
+        mixed = rng.integers(0, 2, 3000)
+        assert look(people[rows], mixed).rows == 3000
+    assert np.mean([one.pvalue < 0.1 for one in low]) < 0.2
+    X, _, treatment = confounded(300, 0)
+    assert look(np.repeat(X[:, :4], 10, axis=0), np.repeat(treatment, 10)).unlike
+
+
+def test_weights_that_make_arms_alike_are_heard():
+    """The weighted test says by chance what it should, sees what weights leave, and not what they take away."""
+    low = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        X, weight = rng.normal(size=(600, 1)), rng.exponential(size=600)
+        low.append(look(X, rng.integers(0, 2, 600), weight=weight).pvalue)
+    assert abs(np.mean(np.array(low) < 0.1) - 0.1) < 0.05
+    X, y, treatment = confounded(4000, 0)
+    weight = upturn.policy.iptw_weights(X[:, :4], treatment)
+    assert look(X[:, :4], treatment).unlike
+    assert look(X[:, :4], treatment, weight=np.random.default_rng(0).uniform(0.5, 1.5, 4000)).unlike
+    assert not look(X[:, :4], treatment, weight=weight).unlike
+    assert UpliftForest(2, random_state=0).fit(X[:, :4], y, treatment, weight).propensity_kind_ == "shares"
+
+
+def test_the_weighted_test_by_hand():
+    rng = np.random.default_rng(3)
+    values, weight, treated = rng.integers(0, 40, 400).astype(float), rng.uniform(0.5, 2, 400), rng.random(400) < 0.4
+    ranks, means, variance = rankdata(values), [], 0.0
+    for mine in (treated, ~treated):
+        w, r = weight[mine], ranks[mine]
+        means.append(np.average(r, weights=w))
+        variance += np.sum(w**2 * (r - means[-1]) ** 2) / w.sum() ** 2
+    expected = 2 * norm.sf(abs(means[0] - means[1]) / np.sqrt(variance))
+    assert weighted_pvalues(values, None, treated, weight) == pytest.approx([expected])
+    flag = (values < 20).astype(float)
+    first, second = (np.average(flag[mine], weights=weight[mine]) for mine in (treated, ~treated))
+    error = sum(
+        np.sum(weight[mine] ** 2 * (flag[mine] - m) ** 2) / weight[mine].sum() ** 2
+        for mine, m in ((treated, first), (~treated, second))
+    )
+    expected = 2 * norm.sf(abs(first - second) / np.sqrt(error))
+    assert weighted_pvalues(flag, 2, treated, weight) == pytest.approx([expected])
+    rare = (np.arange(400) < 5).astype(float)  # a normal tail would be wrong about five rows
+    assert weighted_pvalues(rare, 2, treated, weight) == [1.0]
+
+
+def shops(seed=0):
+    """Forty shops, half of them treated, with columns of the shop beside those of the person."""
+    rng = np.random.default_rng(seed)
+    shop, of_shop = rng.integers(0, 40, 3000), rng.normal(size=(40, 3))
+    X = np.column_stack([of_shop[shop], rng.normal(size=(3000, 2))])
+    treatment = rng.permutation(np.arange(40) % 2)[shop]
+    return X, X[:, 3] + X[:, 0] + 0.5 * treatment + rng.normal(size=3000), treatment
+
+
+def test_chances_that_leave_nobody_to_compare_are_not_used(tmp_path):
+    X, y, treatment = shops()
+    with pytest.warns(UserWarning, match='tell nearly everybody\'s arm.* propensity="shares" to say so'):
+        forest = UpliftForest(10, random_state=0).fit(X, y, treatment)
+    assert (forest.propensity_kind_, forest.propensity_pvalue_ < 1e-4) == ("shares", True)
+    plain = UpliftForest(10, propensity="shares", random_state=0).fit(X, y, treatment)
+    np.testing.assert_array_equal(forest.predict(X), plain.predict(X))
+    assert forest.centered_ == plain.centered_
+    forest.save(tmp_path / "forest.upturn")
+    assert upturn.load(tmp_path / "forest.upturn").propensity_pvalue_ == forest.propensity_pvalue_
+    with pytest.warns(UserWarning, match="tell nearly everybody's arm"):
+        sure = UpliftForest(inference=True, random_state=0).fit(X[:900], y[:900], treatment[:900])
+    assert sure.propensity_kind_ == "shares"
+    asked = UpliftForest(10, propensity="trees", random_state=0).fit(X, y, treatment)  # whoever asks for them gets them
+    assert asked.propensity_kind_ == "trees"
+    X, y, treatment = confounded(1000, 0)
+    with pytest.warns(UserWarning, match="estimated by trees"):  # and a refit forgets
+        assert forest.fit(X[:, :4], y, treatment).propensity_kind_ == "trees"
+
+
+@pytest.mark.parametrize("n_arms", [1, 2])
+def test_what_chances_leave_to_compare(n_arms):
+    rng = np.random.default_rng(0)
+    chances = rng.dirichlet(np.full(n_arms + 1, 0.5), 500).clip(0.01)
+    chances /= chances.sum(axis=1, keepdims=True)
+    common = [1 / sum(1 / e for e in row) for row in chances]
+    left = np.mean(common) * sum(1 / e for e in chances.mean(axis=0))
+    sums = overlap_sums(chances)
+    assert sums[0] * (1 / sums[1:]).sum() == pytest.approx(left, rel=1e-6)
+    np.testing.assert_array_equal(sums, overlap_sums(chances[:200]) + overlap_sums(chances[200:]))
+    assert not few_to_compare(overlap_sums(np.tile(chances[:1], (50, 1))))  # the same for all, however small
+    sure = np.full((n_arms + 1, n_arms + 1), 0.01) + np.eye(n_arms + 1)
+    assert few_to_compare(overlap_sums(sure / sure.sum(axis=1, keepdims=True)))
+
+
+def told(model, *data):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model.fit(*data)
+    return [str(one.message) for one in said if "differ in their features" in str(one.message)]
+
+
+def test_models_with_a_forest_inside_tell_once():
+    X, y, treatment = confounded(2000, 0)
+    data = X[:, :4], (y > 0).astype(int), treatment
+    for model in (UpliftCalibrator(CTSForest(4), cv=2), UpliftBagging(CTSForest(2), n_estimators=2)):
+        assert len(told(model, *data)) == 1
+    assert len(told(UpliftForest(2), *data)) == 1
+    assert told(UpliftForest(2), *data) == told(
+        UpliftForest(2), *(one[:1500] for one in data)
+    )  # the same words for all folds
 
 
 def test_small_arms_with_columns_that_are_mostly_0_are_not_told():
@@ -169,14 +312,12 @@ def test_small_arms_with_columns_that_are_mostly_0_are_not_told():
     for seed in range(150):
         rng = np.random.default_rng(seed)
         X = np.where(rng.random((2500, 20)) < 0.97, 0.0, rng.lognormal(size=(2500, 20)))
-        low.append(look_at(X, SCHEMA, (rng.random(2500) < 0.01).astype(np.uint8), 1).pvalue)
+        low.append(look(X, rng.random(2500) < 0.01).pvalue)
     assert min(low) > 1e-4
     assert np.mean(np.array(low) < 0.05) < 0.1
 
 
 def test_an_arm_that_the_look_does_not_see_hides_no_other():
     X, _, treatment = confounded(1500, 0)
-    arm = treatment.astype(np.uint8)
-    few = SimpleNamespace(levels=(None,) * 4)
-    assert look_at(X[:, :4], few, arm, 2).unlike
-    assert look_at(X[:, :4], few, np.zeros(1500, np.uint8), 2).pvalue == 1.0
+    assert look(X[:, :4], treatment, 2).unlike
+    assert look(X[:, :4], np.zeros(1500), 2).pvalue == 1.0

@@ -120,9 +120,13 @@ class UpliftBagging(Ensemble):
 
     def _tell(self, data: Experiment) -> None:
         """What most members doubt about their fit, once."""
+        self._tell_arms()
         doubts = [member._doubts[0] for member in self.estimators_ if getattr(member, "_doubts", None)]
         if 2 * len(doubts) > len(self.estimators_):
             warn_user(f"{len(doubts)} of {len(self.estimators_)} members: {doubts[0]}", UserWarning)
+
+    def _tell_arms(self) -> None:
+        self.estimators_[0]._tell_arms()  # all have looked at the same
 
     def _fit(self, data: Experiment) -> None:
         seed, base = make_seed(self.random_state), self._fresh_base()

@@ -247,7 +247,12 @@ class UpliftBoosting(Ensemble):
         self._said = [ranked_votes(*one) for one in zip(self.estimators_, effects or (), strict=False)]
 
     def _tell(self, data: Experiment) -> None:
+        self._tell_arms()
         self._tell_doubts()
+
+    def _tell_arms(self) -> None:
+        for member in self.estimators_[:1]:  # all have looked at the same
+            member._tell_arms()
 
     def _tell_doubts(self) -> None:
         """Warn of what the last fit left to be said."""

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._arrays import Arms, Floats
+from upturn._arrays import Floats, Ints
 from upturn.engines._numbers import Numbers, Whole
 from upturn.engines._places import Places
 from upturn.kernels import sampling
 from upturn.kernels.binning import distinct_values
 from upturn.trees._bins import KNOWN, SAMPLE, Bins, edges_of_few, edges_of_many, level_codes, level_mass, sample_key
-from upturn.trees._overlap import Look, in_look, look_at
+from upturn.trees._overlap import Look, Seen, in_look, look_at
 
 
 def learn_bins(whole: Whole, max_bins: int, *, weighted: bool, looks: bool = False) -> tuple[Bins, Look | None]:
@@ -36,10 +36,10 @@ def learn_bins(whole: Whole, max_bins: int, *, weighted: bool, looks: bool = Fal
         if few_levels is not None and few_levels <= max_bins:
             columns[j] = level_codes(None, few_levels, max_bins)
     many, known = [], {}
-    seen: list[_Seen] = []
+    seen: list[Seen] = []
     if numeric or looks:
-        look_among = int(whole.rows.sum()) if looks else None
-        few, seen = whole.places.ask(partial(_few_values, max_bins, numeric, look_among), partial(_merge_few, max_bins))
+        arms = whole.rows if looks else None
+        few, seen = whole.places.ask(partial(_few_values, max_bins, numeric, arms), partial(_merge_few, max_bins))
         for j, (values, count) in zip(numeric, few, strict=True):
             known[j] = count
             if values is None:
@@ -58,25 +58,19 @@ def learn_bins(whole: Whole, max_bins: int, *, weighted: bool, looks: bool = Fal
     return Bins.of([columns[j] for j in range(len(n_levels))], n_levels), _look_at(whole, seen) if looks else None
 
 
-class _Seen(NamedTuple):
-    """Rows that the look at the arms is at, which come to the driver."""
-
-    ids: NDArray[np.uint64]
-    X: Floats
-    arm: Arms
-
-
 class _Few(NamedTuple):
     """Of each numeric column its values, None if there are too many, and how many rows have one; and the rows of the look, part by part."""
 
     columns: list[tuple[Floats | None, int]]
-    seen: list[_Seen]
+    seen: list[Seen]
 
 
-def _look_at(whole: Whole, seen: Sequence[_Seen]) -> Look:
-    ids, X, arm = (np.concatenate(column) for column in zip(*seen, strict=True))
+def _look_at(whole: Whole, seen: Sequence[Seen]) -> Look:
+    ids, X, arm = (np.concatenate([part[k] for part in seen]) for k in range(3))
+    weights = [part.weight for part in seen if part.weight is not None]
     order = np.argsort(ids)  # answers may have been merged in any order
-    return look_at(X[order], whole.schema, arm[order], len(whole.labels) - 1)
+    weight = np.concatenate(weights)[order] if weights else None
+    return look_at(Seen(ids[order], X[order], arm[order], weight), whole.schema, len(whole.labels) - 1)
 
 
 def _merge_masses(parts: Sequence[list[Floats]]) -> list[Floats]:
@@ -111,12 +105,12 @@ def _draw_sample(places: Places, count: int, j: int | None, columns: Sequence[in
 # ------------------------------------------------------------------------------------------- what a part answers
 
 
-def _few_values(max_bins: int, numeric: Sequence[int], look_among: int | None, part: Numbers) -> _Few:
+def _few_values(max_bins: int, numeric: Sequence[int], arms: Ints | None, part: Numbers) -> _Few:
     out, seen, X = [], [], part.X
-    if look_among is not None:
+    if arms is not None:
         ids = part.lot.numbers
-        rows = in_look(ids, look_among)
-        seen.append(_Seen(ids[rows], X[rows], part.arm[rows]))
+        rows = in_look(ids, part.arm, arms, X.shape[1])
+        seen.append(Seen(ids[rows], X[rows], part.arm[rows], None if part.weight is None else part.weight[rows]))
     for j in numeric:
         few = np.empty(max_bins + 1)
         found = distinct_values(X, j, max_bins, few)

@@ -24,7 +24,7 @@ from upturn.trees._center import SEEN, TREES, leaf_sums, outcome_rules, pooled_a
 from upturn.trees._growth import arm_means, layout_with, rows_of
 from upturn.trees._nodes import Nodes
 from upturn.trees._outcome import Grid, make_words
-from upturn.trees._overlap import chances_from, column_chances, overlap_of
+from upturn.trees._overlap import chances_from, column_chances, few_to_compare, overlap_of, overlap_sums
 from upturn.trees._samples import Answers, Sampling
 
 _TREES = 16  # whose samples are drawn at a time
@@ -38,17 +38,26 @@ class Sown(NamedTuple):
     layout: Layout | None
 
 
-def sow(far: Far, seed: np.uint64, n_jobs: int | None, *, centred: bool, kind: str, chances: Floats | None) -> Sown:
-    """Take predicted outcomes off, if ``centred``, and weigh rows for overlap by chances of a ``kind``, those that are known given."""
-    weighed = kind != "shares"
+def estimated(far: Far, seed: np.uint64, n_jobs: int | None) -> Far:
+    """Parts with the chances of the arms that trees predict out of bag."""
+    places = far.places
+    for arm in range(1, len(far.rows)):
+        places = _predicted(far, places, partial(_start_arm, arm), seed, arm, _TWICE, n_jobs)
+        places = places.change(_keep_chance)
+    return replace(far, places=places)
+
+
+def leave_few(far: Far) -> bool:
+    """Whether these chances leave hardly anybody to compare."""
+    return few_to_compare(far.places.ask(_overlap_sums, _add_up))
+
+
+def sow(far: Far, seed: np.uint64, n_jobs: int | None, *, centred: bool, weighed: bool, chances: Floats | None) -> Sown:
+    """Take predicted outcomes off, if ``centred``, and weigh rows for overlap, if ``weighed``, by chances that are known or in the parts."""
     places, level_grid = far.places, None
     if centred:
         places = _predicted(far, places, _start_outcome, seed, 0, _TWICE if weighed else _ONCE, n_jobs)
         places = places.change(_centre)
-    if kind == "trees":
-        for arm in range(1, len(far.rows)):
-            places = _predicted(far, places, partial(_start_arm, arm), seed, arm, _TWICE, n_jobs)
-            places = places.change(_keep_chance)
     if weighed:
         places = _weigh(far, places, chances)
     if centred:
@@ -146,12 +155,24 @@ def _keep_chance(part: Part) -> Part:
     return _changed(part, chances=[*part.numbers.get("chances", []), part.numbers["level"]])
 
 
+def _estimated_chances(part: Part) -> Floats:
+    return chances_from(np.column_stack(part.numbers["chances"]))
+
+
+def _overlap_sums(part: Part) -> Ints:
+    return overlap_sums(_estimated_chances(part))
+
+
+def _add_up(parts: Sequence[Ints]) -> Ints:
+    return np.asarray(np.sum(parts, axis=0))
+
+
 def _overlap(chances: Floats | None, part: Part) -> Part:
     n = len(part.lot.arm)
     if chances is not None:
         own = np.tile(chances, (n, 1))
     elif "chances" in part.numbers:
-        own = chances_from(np.column_stack(part.numbers["chances"]))
+        own = _estimated_chances(part)
     else:
         own = column_chances(part.numbers["columns"])
     raw = overlap_of(own, part.lot.arm)

@@ -23,7 +23,7 @@ from upturn.engines._forest import looked, suited_to
 from upturn.engines._gather import Roles, gather
 from upturn.engines._ids import check_ids
 from upturn.engines._kinds import engine_of
-from upturn.engines._learn import check_spread, check_use_of_ids, learn, learn_whole, tell_arms
+from upturn.engines._learn import check_spread, check_use_of_ids, learn, learn_whole
 from upturn.engines._numbers import Whole
 from upturn.engines._open import library_of, names_in, opened
 from upturn.engines._pairs import keep_arms, learn_pairs, own_scale
@@ -161,7 +161,7 @@ def _fit_files(model: Any, frame: pl.LazyFrame, roles: Roles, row_id: str | None
             learn_pairs(model, whole, _Pairs(model, whole, raws, roles), roles, "polars", learn_whole)
         else:
             learn_whole(model, whole, raws, roles, "polars")
-        tell_arms(model)
+        model._tell_arms()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from upturn._arrays import Floats
 from upturn._seeds import make_seed
 from upturn.engines._balance import balance_of_parts
-from upturn.engines._centred import Sown, restore, sow
+from upturn.engines._centred import Sown, estimated, leave_few, restore, sow
 from upturn.engines._gather import Roles
 from upturn.engines._grow import draw_samples, grow_trees
 from upturn.engines._inference import correct_parts, rehearse_parts
@@ -50,7 +49,12 @@ def learn_forest(model: UpliftForest, whole: Whole, raws: Places, roles: Roles) 
     weighted = roles.sample_weight is not None
     whole = looked(model, whole, weighted=weighted)
     suited = suited_to(model, whole)
-    balance = partial(balance_of_parts, raws, roles, whole.schema, whole.labels)
+    tested: list[float] = []
+
+    def balance() -> float:
+        tested.append(balance_of_parts(raws, roles, whole.schema, whole.labels))
+        return tested[0]
+
     kind = kind_of(suited.propensity, balance if model.inference else None)
     columns = chance_columns(model.propensity, whole.schema, len(whole.labels) - 1) if kind == "columns" else []
     known = known_chances(model.propensity, whole.labels, int(whole.rows.sum())) if kind == "known" else None
@@ -58,13 +62,14 @@ def learn_forest(model: UpliftForest, whole: Whole, raws: Places, roles: Roles) 
     outcomes = model.inference or suited._centres(scale.binary) or kind != "shares"
     far = prepare(whole, model.max_bins, weighted=weighted, outcomes=outcomes, columns=columns)
     whole = whole._replace(places=None)  # which may forget the numbers now
-    chosen = model._chosen(far.size)
-    grown = _grow_forest(chosen, far, scale, seed, chances)
+    chosen, pvalue = model._chosen(far.size), None if whole.look is None else whole.look.pvalue
+    grown = _grow_forest(chosen, far, scale, seed, chances, tested[0] if tested else pvalue)
     chosen._tell_constant(far, grown.rules, grown.plan.share)
     if chosen._pooled is not None:
+        settled = _Chances(chosen.propensity_kind_, known)
 
         def grow(forest: UpliftForest, ground: Far, own: Scale, own_seed: np.uint64) -> None:
-            _grow_forest(forest, ground, own, own_seed, chances)
+            _grow_forest(forest, ground, own, own_seed, settled)
 
         reach = rehearse_parts(chosen, far, dict(grown.draws), scale, seed, grow)
         chosen._pooled = chosen._pooled._replace(reach=reach)
@@ -88,14 +93,19 @@ def suited_to(model: Any, whole: Whole) -> Any:
     return model._suited()
 
 
-def _grow_forest(model: UpliftForest, far: Far, scale: Scale, seed: np.uint64, chances: _Chances) -> _Grown:
-    """What ``UpliftForest._fit_forest`` does with a soil, but for what comes after its trees."""
+def _grow_forest(
+    model: UpliftForest, far: Far, scale: Scale, seed: np.uint64, chances: _Chances, pvalue: float | None = None
+) -> _Grown:
+    """What ``UpliftForest._weighing`` and ``_fit_forest`` do with a soil, but for what comes after its trees."""
     model._check_groups()
-    plan, centred = model._sampling(), model._centres(scale.binary)
+    ground = estimated(far, seed, model.n_jobs) if chances.kind == "trees" else far
+    model._settle(chances.kind, pvalue, few=chances.kind == "trees" and leave_few(ground))
+    plan, centred, weighed = model._sampling(), model._centres(scale.binary), model.propensity_kind_ != "shares"
     rules = model._rules(far, scale.binary and not centred, plan.share, scale.span)
     sown = Sown(far, None)
-    if centred or chances.kind != "shares":
-        sown = sow(far, seed, model.n_jobs, centred=centred, kind=chances.kind, chances=chances.known)
+    if centred or weighed:
+        own = ground if weighed else far
+        sown = sow(own, seed, model.n_jobs, centred=centred, weighed=weighed, chances=chances.known)
     n_trees = int(model.n_estimators)
     trees = grow_trees(sown.far, rules, plan, seed, n_trees, model.n_jobs, model.verbose)
     if centred:
@@ -107,5 +117,5 @@ def _grow_forest(model: UpliftForest, far: Far, scale: Scale, seed: np.uint64, c
     else:
         nodes, pooled = Nodes.join(trees), None
     model._keep(far, nodes, scale)
-    model.centered_, model.propensity_kind_, model._pooled = centred, chances.kind, pooled
+    model.centered_, model._pooled = centred, pooled
     return _Grown(rules, plan, draws)

@@ -18,7 +18,7 @@ from upturn.engines._places import Places
 from upturn.engines._svm import check_machine, is_machine, learn_machine
 from upturn.engines._unseen import fit_tree
 from upturn.meta import OneVsControl
-from upturn.trees import UpliftForest, UpliftTree
+from upturn.trees import UpliftTree
 from upturn.trees._base import TreeModel
 
 
@@ -57,20 +57,13 @@ def learn(model: Any, places: Places, roles: Roles, row_id: str | None, library:
     if isinstance(model, OneVsControl):
         whole = understand(places.ask(partial(describe, roles)), roles, model.control)
         learn_pairs(model, whole, FarPairs(model, whole, places, roles, row_id), roles, library, learn_whole)
-        tell_arms(model)
+        model._tell_arms()
         return
     whole = read_parts(places, roles, model.control, row_id)
     if row_id is not None:
         check_ids(whole.places, int(whole.rows.sum()), row_id)
     learn_whole(model, whole, places, roles, library)
-    tell_arms(model)
-
-
-def tell_arms(model: Any) -> None:
-    """Warn of arms that differ, if the model, or one of those against control, has looked."""
-    for one in model.estimators_ if isinstance(model, OneVsControl) else [model]:
-        if isinstance(one, UpliftForest):
-            one._tell_unlike()
+    model._tell_arms()
 
 
 def learn_whole(model: Any, whole: Whole, raws: Places, roles: Roles, library: str) -> None:

@@ -134,6 +134,10 @@ class OneVsControl(UpliftEstimator):
         for k, member in enumerate(self.estimators_, start=1):
             member._tell(self._pair(data, k))
 
+    def _tell_arms(self) -> None:
+        for member in self.estimators_:
+            member._tell_arms()
+
     def _predict(self, X: Floats) -> Floats:
         return np.column_stack([member._predict(X)[:, 0] for member in self.estimators_])
 

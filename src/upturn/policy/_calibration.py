@@ -172,7 +172,12 @@ class UpliftCalibrator(UpliftEstimator):
         self.estimator_ = self._copy(data)
         self._calibrate(data.target, scores, seed)
 
+    def _tell_arms(self) -> None:
+        if self.estimator_ is not self.estimator:
+            self.estimator_._tell_arms()
+
     def _tell(self, data: Experiment) -> None:
+        self._tell_arms()
         if any(effect[0] != effect[-1] for _, effect in self._knots):
             return
         name = type(self.estimator_).__name__

@@ -184,7 +184,9 @@ class UpliftForest(TreeModel):
 
     # Of the last fit, and not part of a saved model:
     _look: Look | None = None  # at the arms, before the fit
-    _plain: UpliftForest | None = None  # the forest that takes the shares, where this one estimates chances and nobody asked it to
+    _plain: UpliftForest | None = (
+        None  # the forest that takes the shares, where this one estimates chances and nobody asked it to
+    )
     _few: bool = False  # whether that happened, for want of overlap
 
     def __init__(
@@ -376,7 +378,7 @@ class UpliftForest(TreeModel):
         if self._few:
             so = (
                 "and features tell nearly everybody's arm, which leaves hardly anybody to be compared: chances of the arms were not used. If arms "
-                "were given to whole groups of rows (people, shops), this is what it looks like: pass propensity=\"shares\" to say so. If not, what it "
+                'were given to whole groups of rows (people, shops), this is what it looks like: pass propensity="shares" to say so. If not, what it '
                 "predicts may be differences between people"
             )
         elif self.propensity_kind_ == "trees":

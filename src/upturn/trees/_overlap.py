@@ -126,17 +126,18 @@ def look_at_arms(data: Experiment) -> Look:
 
 
 def overlap_sums(chances: Floats) -> Ints:
-    """What tells how much estimated chances leave to compare, of rows that add up: their number, and their h and chances in whole numbers."""
+    """What tells how much estimated chances leave to compare, of rows that add up: their h and chances in whole numbers."""
     common = 1.0 / (1.0 / chances).sum(axis=1)
     counted = np.rint(_UNIT * np.column_stack([common, chances])).astype(np.int64)
-    return np.array([len(chances), *counted.sum(axis=0)])
+    return np.asarray(counted.sum(axis=0))
 
 
 def few_to_compare(sums: Ints) -> bool:
     """Whether estimated chances tell nearly everybody's arm (see the module)."""
-    n, common, *chances = sums.tolist()
-    left = common / sum(1.0 / max(chance, 1) for chance in chances) ** -1
-    return n > 0 and left < _LEFT
+    common, *chances = sums.tolist()
+    return bool(
+        common * sum(1.0 / max(chance, 1) for chance in chances) < _LEFT
+    )  # E[h] / h(E[e]), whatever the number of rows
 
 
 def chances_of(propensity: Any, kind: str, data: Experiment, soil: Soil, seed: np.uint64, n_jobs: int | None) -> Floats:
