@@ -158,6 +158,25 @@ def forest_propensities():
     return "\n".join(lines)
 
 
+def forest_overlap():
+    """What estimated chances leave to compare, and errors with and without them."""
+    path = experiment("forest_propensity")[0].OVERLAP
+    found = json.loads(path.read_text()) if path.exists() else {}
+    lines = [
+        "| arms by | repeats | overlap left | root mean squared error, shares | trees | auto | mean error, shares | trees | auto | shares kept |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, rows in found.items():
+        kind, size = name.split()
+        what = f"log-odds of slope {size}" if kind == "slope" else f"{size} shops"
+        errors = [np.mean([row[way] for row in rows], axis=0) for way in ("shares", "trees", "auto")]
+        cells = [f"{np.mean([row['left'] for row in rows]):.2f}"]
+        cells += [f"{error[0]:.3f}" for error in errors] + [f"{error[1]:+.3f}" for error in errors]
+        kept = np.mean([row["chosen"] == "shares" for row in rows])
+        lines.append(f"| {what} | {len(rows)} | " + " | ".join(cells) + f" | {kept:.0%} |")
+    return "\n".join(lines)
+
+
 TABLES = {
     "compared": compared,
     "intervals": intervals,
@@ -167,4 +186,5 @@ TABLES = {
     "thin": thin,
     "propensities": propensities,
     "forest propensities": forest_propensities,
+    "forest overlap": forest_overlap,
 }

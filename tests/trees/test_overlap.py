@@ -13,7 +13,7 @@ from upturn._balance import weighted_pvalues
 from upturn.boosting import UpliftBagging
 from upturn.policy import UpliftCalibrator
 from upturn.trees import CTSForest, UCTSForest, UpliftForest
-from upturn.trees._overlap import Seen, few_to_compare, in_look, look_at, overlap_sums, overlap_weights
+from upturn.trees._overlap import LEAST_LEFT, Seen, in_look, look_at, overlap_left, overlap_sums, overlap_weights
 
 
 def confounded(n, seed, effect=1.0):
@@ -281,11 +281,13 @@ def test_what_chances_leave_to_compare(n_arms):
     common = [1 / sum(1 / e for e in row) for row in chances]
     left = np.mean(common) * sum(1 / e for e in chances.mean(axis=0))
     sums = overlap_sums(chances)
-    assert sums[0] * (1 / sums[1:]).sum() == pytest.approx(left, rel=1e-6)
+    assert overlap_left(sums) == pytest.approx(left, rel=1e-6)
     np.testing.assert_array_equal(sums, overlap_sums(chances[:200]) + overlap_sums(chances[200:]))
-    assert not few_to_compare(overlap_sums(np.tile(chances[:1], (50, 1))))  # the same for all, however small
+    assert overlap_left(overlap_sums(np.tile(chances[:1], (50, 1)))) == pytest.approx(
+        1.0, rel=1e-5
+    )  # the same for all, however small
     sure = np.full((n_arms + 1, n_arms + 1), 0.01) + np.eye(n_arms + 1)
-    assert few_to_compare(overlap_sums(sure / sure.sum(axis=1, keepdims=True)))
+    assert overlap_left(overlap_sums(sure / sure.sum(axis=1, keepdims=True))) < LEAST_LEFT
 
 
 def told(model, *data):

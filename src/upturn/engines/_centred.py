@@ -24,7 +24,7 @@ from upturn.trees._center import SEEN, TREES, leaf_sums, outcome_rules, pooled_a
 from upturn.trees._growth import arm_means, layout_with, rows_of
 from upturn.trees._nodes import Nodes
 from upturn.trees._outcome import Grid, make_words
-from upturn.trees._overlap import chances_from, column_chances, few_to_compare, overlap_of, overlap_sums
+from upturn.trees._overlap import chances_from, column_chances, overlap_left, overlap_of, overlap_sums
 from upturn.trees._samples import Answers, Sampling
 
 _TREES = 16  # whose samples are drawn at a time
@@ -47,9 +47,9 @@ def estimated(far: Far, seed: np.uint64, n_jobs: int | None) -> Far:
     return replace(far, places=places)
 
 
-def leave_few(far: Far) -> bool:
-    """Whether these chances leave hardly anybody to compare."""
-    return few_to_compare(far.places.ask(_overlap_sums, _add_up))
+def left_by(far: Far) -> float:
+    """How much these chances leave to compare."""
+    return overlap_left(far.places.ask(_overlap_sums, _add_up))
 
 
 def sow(far: Far, seed: np.uint64, n_jobs: int | None, *, centred: bool, weighed: bool, chances: Floats | None) -> Sown:

@@ -11,7 +11,7 @@ import numpy as np
 from upturn._arrays import Floats
 from upturn._seeds import make_seed
 from upturn.engines._balance import balance_of_parts
-from upturn.engines._centred import Sown, estimated, leave_few, restore, sow
+from upturn.engines._centred import Sown, estimated, left_by, restore, sow
 from upturn.engines._gather import Roles
 from upturn.engines._grow import draw_samples, grow_trees
 from upturn.engines._inference import correct_parts, rehearse_parts
@@ -99,7 +99,7 @@ def _grow_forest(
     """What ``UpliftForest._weighing`` and ``_fit_forest`` do with a soil, but for what comes after its trees."""
     model._check_groups()
     ground = estimated(far, seed, model.n_jobs) if chances.kind == "trees" else far
-    model._settle(chances.kind, pvalue, few=chances.kind == "trees" and leave_few(ground))
+    model._settle(chances.kind, pvalue, left_by(ground) if chances.kind == "trees" else None)
     plan, centred, weighed = model._sampling(), model._centres(scale.binary), model.propensity_kind_ != "shares"
     rules = model._rules(far, scale.binary and not centred, plan.share, scale.span)
     sown = Sown(far, None)

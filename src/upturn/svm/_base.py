@@ -143,7 +143,8 @@ class Machine(UpliftEstimator):
         self.objective_, self.dual_bound_ = float(solution.objective), float(solution.dual_bound)
         self.dual_gap_, self.n_iter_ = float(solution.gap), int(solution.iterations)
         self.solver_ = solution.solver
-        self.vanishing_ = solution.vanishing or ranking is not None or not np.any(solution.coef)
+        nothing = not np.any(solution.coef) and solution.gap <= self.tol  # w is also 0 where it has just begun
+        self.vanishing_ = bool(solution.vanishing or ranking is not None or nothing)
         self._set_planes(
             solution.coef,
             solution.intercepts,
@@ -151,9 +152,7 @@ class Machine(UpliftEstimator):
             ranking,
         )
         self._name_coefficients(schema)
-        if self.vanishing_ and (
-            solution.vanishing or solution.gap <= self.tol
-        ):  # w may also be 0 where it has just begun
+        if self.vanishing_:
             name, p = type(self).__name__, float(self.p)
             warnings.warn(
                 explain(name, self._point(), p, solution, ranking, columns_vary()), VanishingWarning, stacklevel=5

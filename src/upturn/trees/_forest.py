@@ -45,11 +45,12 @@ from upturn.trees._inference import (
 from upturn.trees._nodes import Nodes
 from upturn.trees._outcome import encode_outcome
 from upturn.trees._overlap import (
+    LEAST_LEFT,
     Look,
     chances_of,
-    few_to_compare,
     kind_of,
     look_at_arms,
+    overlap_left,
     overlap_sums,
     overlap_weights,
 )
@@ -58,7 +59,7 @@ from upturn.trees._samples import Sampling
 
 _MANY = 500  # trees at least, for inference
 _FITTED = {
-    "bins_", "nodes_", "centered_", "propensity_kind_", "propensity_pvalue_", "_few", "_pooled", "oob_response_", "oob_prediction_",
+    "bins_", "nodes_", "centered_", "propensity_kind_", "propensity_pvalue_", "_left", "_few", "_pooled", "oob_response_", "oob_prediction_",
 }  # fmt: skip
 
 
@@ -187,6 +188,7 @@ class UpliftForest(TreeModel):
     _plain: UpliftForest | None = (
         None  # the forest that takes the shares, where this one estimates chances and nobody asked it to
     )
+    _left: float | None = None  # of overlap, by estimated chances
     _few: bool = False  # whether that happened, for want of overlap
 
     def __init__(
@@ -305,9 +307,9 @@ class UpliftForest(TreeModel):
             chosen._plain = chosen
         return chosen
 
-    def _settle(self, kind: str, pvalue: float | None, *, few: bool) -> None:
-        """Keep what became of the chances of the arms; where estimated ones would leave ``few`` to compare, and nobody asked for them, shares are taken."""
-        self._few = few and self._plain is not None
+    def _settle(self, kind: str, pvalue: float | None, left: float | None) -> None:
+        """Keep what became of the chances of the arms; where estimated ones leave hardly anybody to compare, and nobody asked for them, shares are taken."""
+        self._left, self._few = left, left is not None and left < LEAST_LEFT and self._plain is not None
         if self._few:
             assert self._plain is not None
             self.center, kind = self._plain.center, "shares"
@@ -323,8 +325,8 @@ class UpliftForest(TreeModel):
 
         kind = kind_of(self.propensity, balance if self.inference else None)
         chances = None if kind == "shares" else chances_of(self.propensity, kind, data, soil, seed, self.n_jobs)
-        few = kind == "trees" and chances is not None and few_to_compare(overlap_sums(chances))
-        self._settle(kind, tested[0] if tested else None if self._look is None else self._look.pvalue, few=few)
+        left = overlap_left(overlap_sums(chances)) if chances is not None and kind == "trees" else None
+        self._settle(kind, tested[0] if tested else None if self._look is None else self._look.pvalue, left)
         return None if self.propensity_kind_ == "shares" else chances
 
     def _fit_forest(

@@ -43,7 +43,7 @@ _NUMBERS = 1 << 20  # numbers of an arm beyond which its rows are fewer
 _BLOCK = 1 << 20  # rows that are hashed at a time
 _UNLIKE = 1e-4  # p-value of that look below which "auto" estimates chances
 _UNBALANCED = 0.05  # p-value of the joint test of all rows below which inference does
-_LEFT = 0.2  # of overlap, below which estimated chances would leave hardly anybody to compare
+LEAST_LEFT = 0.07  # of overlap, below which estimated chances would leave hardly anybody to compare (it is .04 where all are at the floor)
 _UNIT = 2.0**24  # chances are added up as whole numbers of its inverse, so that their order is of no consequence
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 
@@ -132,12 +132,10 @@ def overlap_sums(chances: Floats) -> Ints:
     return np.asarray(counted.sum(axis=0))
 
 
-def few_to_compare(sums: Ints) -> bool:
-    """Whether estimated chances tell nearly everybody's arm (see the module)."""
+def overlap_left(sums: Ints) -> float:
+    """How much estimated chances leave to compare, E[h] / h(E[e]) (see the module)."""
     common, *chances = sums.tolist()
-    return bool(
-        common * sum(1.0 / max(chance, 1) for chance in chances) < _LEFT
-    )  # E[h] / h(E[e]), whatever the number of rows
+    return float(common * sum(1.0 / max(chance, 1) for chance in chances))  # whatever the number of rows
 
 
 def chances_of(propensity: Any, kind: str, data: Experiment, soil: Soil, seed: np.uint64, n_jobs: int | None) -> Floats:
