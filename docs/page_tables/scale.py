@@ -1,4 +1,4 @@
-"""Tables of scale.md: what benchmarks/bench_engines.py found, and what follows for clusters."""
+"""Tables of scale.md: what benchmarks/bench_engines.py and bench_engine_states.py found, and what follows for clusters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 from page_tables._read import ROOT, markdown
 
-RESULTS = ROOT / "benchmarks" / "engines.json"
+RESULTS, STATES = ROOT / "benchmarks" / "engines.json", ROOT / "benchmarks" / "engine_states.json"
 SHARE, TREES, LARGE = 0.3, 50, "14000000 rows, 50 trees of depth 8"
 BATCH, PASSES, SENT = 32, 9, 255 * 24 * 2**10  # trees, passes of a batch of depth 8, bytes of a partition and tree
 NAMES = {"local": "in memory", "parquet": "Parquet files", "dask": "Dask, two workers", "spark": "Spark, two threads"}
@@ -70,16 +70,26 @@ def _microseconds(name):
     return 1e6 * one["cpu_seconds"] / (int(LARGE.split()[0]) * SHARE * TREES)
 
 
+def _bytes_of_a_row():
+    """What workers keep of a row while trees grow besides the order of rows, at most while codes are made, and the order, by tree and share."""
+    found = json.loads(STATES.read_text())
+    made, grown = found["codes are made"], found["trees grow"]
+    order = round(grown["orders"] / found["trees"] / found["share"])
+    return round(grown["Part"]), round(made["Raw"] + made["Numbers"] + grown["Part"]), order
+
+
 def costs():
     """What a fit takes, for each thing that there may be more of."""
     trips = [one for one in _found()[LARGE].values() if "megabytes_a_tree" in one]
     sent, asked = ([one[key] for one in trips] for key in ("megabytes_a_tree", "round_trips_a_tree"))
+    kept, most, order = _bytes_of_a_row()
     seen = "for each row that a tree of depth 8 sees, 6 of 12 features a node; reading included"
     rows = [
         ["processor time, in memory", f"{_microseconds('local'):.2f} µs {seen}"],
         *([f"… {NAMES[name]}", f"{_microseconds(name):.2f} µs"] for name in ("parquet", "dask", "spark")),
-        ["bytes a row that workers keep", "one a feature, and 9 (17 with weights)"],
-        ["bytes a row while a tree grows", "13 times the share of rows a tree sees (21 with weights), for each tree of a batch"],
+        ["bytes a row that workers keep while trees grow", f"one a feature, and 9 (17 with weights): {kept} of 12 features"],
+        ["… before, on Dask, while codes are made", f"up to {most} of 12 features of float32: as they were read, as numbers, and as codes"],
+        ["bytes a row while a tree grows", f"{order} times the share of rows a tree sees (21 with weights), for each tree of a batch"],
         ["trees of a batch", f"{BATCH} at most, and as many as grow in 2 GiB a machine"],
         ["passes over the rows, a batch", f"{PASSES} for trees of depth {PASSES - 1}, with one task for each partition"],
         ["bytes that a partition sends, a tree", f"24 KiB a node of 6 features and two arms: {SENT / 2**20:.0f} MiB for 255 nodes"],
@@ -92,20 +102,22 @@ def costs():
 def clusters():
     """The arithmetic for a billion and a hundred billion rows on Dask."""
     each, trees = round(_microseconds("dask"), 2), 200
+    kept, most, order = _bytes_of_a_row()
     columns = {}
     for rows, name, partitions, machines, cores in (
         (10**9, "a billion rows", 500, 16, 4),
         (10**11, "a hundred billion", 10_000, 100, 32),
     ):
         seconds = rows * SHARE * trees * each / 1e6
-        batch = min(BATCH, max(1, int(machines * 2 * 2**30 / (rows * SHARE * 13))))
+        batch = min(BATCH, max(1, int(machines * 2 * 2**30 / (rows * SHARE * order))))
         tasks, sent = partitions * PASSES * -(-trees // batch), SENT * partitions * trees
         columns[name] = {
             "machines": f"{machines} with {cores} cores",
             "partitions": f"{partitions:,}",
             "processor time": f"{rows:,} × {SHARE} × {trees} × {each} µs = {seconds / 3600:,.0f} hours, {_minutes(seconds / machines / cores)} of all cores",
-            "rows on a machine": f"21 bytes each, {rows * 21 / machines / 1e9:,.0f} GB",
-            "trees of a batch": f"{batch}, {rows * SHARE * 13 * batch / machines / 1e9:,.0f} GB a machine",
+            "rows on a machine": f"{kept} bytes each, {rows * kept / machines / 1e9:,.0f} GB",
+            "… while codes are made": f"up to {most} bytes each, {rows * most / machines / 1e9:,.0f} GB",
+            "trees of a batch": f"{batch}, {rows * SHARE * order * batch / machines / 1e9:,.0f} GB a machine",
             "between workers": f"{sent / 1e12:,.1f} TB, {sent / machines / 1e9:,.0f} GB a machine: {_minutes(8 * sent / machines / 1e10)} at 10 Gbit/s",
             "tasks": f"{partitions:,} × {PASSES} × {-(-trees // batch)} = {tasks:,}: {_minutes(tasks / 1000)} of Dask's scheduler at a millisecond each",
         }

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import time
 from unittest.mock import Mock
 
 import numpy as np
@@ -157,6 +158,39 @@ def test_row_ids_make_the_order_of_rows_irrelevant():
     mixed = frame.sample(fraction=1.0, shuffle=True, seed=3)
     found = engines.fit(clone(model), spread(mixed), "bought", "segment", None, FEATURES, row_id="person")
     same(found, local(model, frame), frame)
+
+
+def _held(dask_worker):
+    """What a worker keeps: kinds of values, and bytes of parts besides what can be made again of them."""
+    parts = [value for value in dask_worker.data.values() if isinstance(value, _parts.Part)]
+    kinds = {type(value).__name__ for value in dask_worker.data.values() if hasattr(value, "lot") or len(value) > 100}
+    return kinds, sum(_parts.size_of(vars(part)) - _parts.size_of(part.kept) for part in parts)
+
+
+HELD = {  # bytes a row: codes, words, arms; outcomes and weights where boosting or chances ask for them
+    "forest": (UpliftForest(3, random_state=2), None, len(FEATURES) + 8 + 1),
+    "weighted": (UpliftForest(3, random_state=2), "weight", len(FEATURES) + 16 + 1),
+    "tree": (UpliftTree(max_depth=3), None, len(FEATURES) + 8 + 1),
+    "boosting": (ENSEMBLES[0], None, len(FEATURES) + 16 + 1),
+}
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("name", list(HELD))
+def test_while_trees_grow_workers_keep_what_the_docs_say(name, monkeypatch):
+    model, weight, a_row = HELD[name]
+    frame, held, client = table(20_000), [], distributed.get_client()
+
+    def question(*parameters):
+        time.sleep(0.2)  # until workers have heard what they may let go of
+        held.append(client.run(_held))
+        return LevelQuestion(*parameters)
+
+    monkeypatch.setattr(_grow, "LevelQuestion", question)
+    engines.fit(clone(model), spread(frame, (0, 1, 1, 9000)), "bought", "segment", weight, FEATURES)
+    kinds, sizes = zip(*held[-1].values(), strict=True)
+    assert set().union(*kinds) == {"Part"}
+    assert sum(sizes) <= 1.01 * a_row * len(frame)
 
 
 def test_killed_workers_change_nothing(cluster, monkeypatch):

@@ -23,11 +23,20 @@ _PIECES = 64  # at most as many pieces that another library learns from
 
 
 class DaskPlaces:
-    """States that Dask keeps (see ``Places``)."""
+    """States that Dask keeps (see ``Places``), until they are forgotten: then it makes them, as ``make`` says, whenever they are asked."""
 
-    def __init__(self, states: Sequence[Any], opened: WeakSet[DaskPlaces]) -> None:
-        self._states, self._opened = list(states), opened
+    def __init__(self, make: Callable[[], list[Any]], states: Sequence[Any], opened: WeakSet[DaskPlaces]) -> None:
+        self._make, self._opened = make, opened
+        self._kept: list[Any] | None = list(states)
         opened.add(self)
+
+    @property
+    def _states(self) -> list[Any]:
+        return self._make() if self._kept is None else self._kept
+
+    def forget(self) -> None:
+        """Keep the states no longer; a cluster still knows how to make them for those that were made of them."""
+        self._kept = None
 
     def ask(self, question: Callable[[Any], Any], merge: Merge | None = None) -> Any:
         """See ``Places``."""
@@ -86,8 +95,12 @@ class DaskPlaces:
         import dask
 
         once = dask.delayed(step, traverse=False)
-        made = [dask.delayed(answer)(once, state, place) for place, state in enumerate(self._states)]
-        return DaskPlaces(_kept(made), self._opened)
+
+        def made(states: list[Any]) -> list[Any]:
+            return [dask.delayed(answer)(once, state, place) for place, state in enumerate(states)]
+
+        before = self._make
+        return DaskPlaces(lambda: made(before()), _kept(made(self._states)), self._opened)
 
     def train(self, estimator: Any, read: Callable[[Any], Any], *, weighted: bool, classify: bool, seed: int) -> Any:
         """A base of LightGBM or XGBoost, fitted to the rows that ``read`` finds in the states, as a model of this process."""
@@ -121,9 +134,9 @@ class DaskPlaces:
             from distributed import futures_of
         except ImportError:  # threads of this process: nothing is kept elsewhere
             return
-        for future in futures_of(self._states):
+        for future in futures_of(self._kept or []):
             future.cancel()
-        self._states = []
+        self._kept = []
 
 
 def _shape(read: Callable[[Any], Any], classify: bool, state: Any) -> tuple[int, int, frozenset[float]]:
@@ -189,7 +202,7 @@ def places(table: Any, columns: Sequence[str]) -> Iterator[DaskPlaces]:
     pieces = table[list(columns)].to_delayed()
     opened: WeakSet[DaskPlaces] = WeakSet()  # of those that somebody still uses: earlier states go with their last user
     raws = [delayed(Raw)(number, piece) for number, piece in enumerate(pieces)]
-    places = DaskPlaces(_kept(raws), opened)
+    places = DaskPlaces(lambda: raws, _kept(raws), opened)
     try:
         yield places
     finally:

@@ -61,7 +61,6 @@ def learn_forest(model: UpliftForest, whole: Whole, raws: Places, roles: Roles) 
     chances, scale, seed = _Chances(kind, known), whole.scale, make_seed(model.random_state)
     outcomes = model.inference or suited._centres(scale.binary) or kind != "shares"
     far = prepare(whole, model.max_bins, weighted=weighted, outcomes=outcomes, columns=columns)
-    whole = whole._replace(places=None)  # which may forget the numbers now
     chosen, pvalue = model._chosen(far.size), None if whole.look is None else whole.look.pvalue
     grown = _grow_forest(chosen, far, scale, seed, chances, tested[0] if tested else pvalue)
     chosen._tell_constant(far, grown.rules, grown.plan.share)

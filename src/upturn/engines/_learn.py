@@ -62,7 +62,7 @@ def learn(model: Any, places: Places, roles: Roles, row_id: str | None, library:
     whole = read_parts(places, roles, model.control, row_id)
     if row_id is not None:
         check_ids(whole.places, int(whole.rows.sum()), row_id)
-    learn_whole(model, whole, places, roles, library)
+    learn_whole(model, whole._replace(passing=(places, whole.places)), places, roles, library)
     model._tell_arms()
 
 

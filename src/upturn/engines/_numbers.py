@@ -177,7 +177,10 @@ def read_ids(column: Any, name: str) -> NDArray[np.uint64]:
 
 
 class Whole(NamedTuple):
-    """What all parts together are: the schema, arms and rows of each, the scale of the outcome, places of ``Numbers``; once they are found, bins and the look at the arms."""
+    """What all parts together are: the schema, arms and rows of each, the scale of the outcome, places of ``Numbers``; once they are found, bins and the look at the arms.
+
+    ``passing`` are places that these were made of: if there are any, neither they nor these are asked much once there are codes.
+    """
 
     schema: Schema
     labels: list[Label]  # control first
@@ -190,6 +193,7 @@ class Whole(NamedTuple):
     places: Any = None
     bins: Bins | None = None
     look: Look | None = None
+    passing: tuple[Places, ...] = ()
 
     @property
     def n_places(self) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from upturn._arrays import Floats, Ints
 from upturn.engines._bins import learn_bins
 from upturn.engines._numbers import Numbers, Whole
-from upturn.engines._places import Places
+from upturn.engines._places import Places, forget
 from upturn.kernels.forest import twin_codes
 from upturn.kernels.histogram import Layout
 from upturn.kernels.sampling import NO_IDS
@@ -141,6 +141,8 @@ def prepare(whole: Whole, max_bins: int, *, weighted: bool, outcomes: bool, colu
     assert bins is not None
     grid = grid_of_parts(whole.places, "y")
     places = whole.places.change(partial(_to_part, bins, grid, outcomes, columns))
+    if whole.passing:
+        forget(*whole.passing, whole.places)
     size, mean = arm_means(sums_of_parts(places, len(whole.rows), grid.layout), grid.layout)
     return with_soil(Far(bins, places, whole.rows, size, mean, grid.layout, whole.n_places, uuid4().hex))
 

@@ -59,6 +59,12 @@ class Failure:
         return sort(f"{where or f'in partition {self.place}'}: {said}")
 
 
+def forget(*places: Places) -> None:
+    """Let engines keep states no longer that will hardly be asked again; of one that is, they are made again."""
+    for one in places:
+        getattr(one, "forget", nothing)()
+
+
 def answer(question: Callable[[Any], Any], state: Any, place: int) -> Any:
     """What a state answers; a failure, of this question or of a step before, is passed on."""
     if isinstance(state, Failure):

@@ -103,6 +103,10 @@ class SparkPlaces:
         made = _Step(f"{self._steps[0].name.partition('/')[0]}/{uuid4().hex}", sent)
         return SparkPlaces(self._frames, self._numbers, (*self._steps, made), self._ledger)
 
+    def forget(self) -> None:
+        """Remove the files of the states with the next question; frames Spark itself keeps."""
+        self._ledger.released.append(self._steps[-1].name)
+
     def train(self, estimator: Any, read: Callable[[Any], Any], *, weighted: bool, classify: bool, seed: int) -> Any:
         """A base of XGBoost, fitted to the rows that ``read`` finds in the states, as a model of this process."""
         width = max(self.ask(partial(_width, read)))
