@@ -1,6 +1,8 @@
 """Tables in parts: the same model as that of the whole table, scores part after part."""
 
 import re
+import threading
+import time
 import weakref
 from collections import Counter
 from contextlib import contextmanager
@@ -331,6 +333,41 @@ def test_files_may_be_empty_lack_an_arm_and_have_numbers_of_other_sizes(tmp_path
     assert found.arms_ == ["call", "mail"]
 
 
+@pytest.mark.parametrize("far", [0, 2**63])
+def test_signed_and_unsigned_numbers_of_64_bits_are_one_column(far, tmp_path):
+    """polars makes 128 bits of them; as ids, outcomes, arms, weights, features and scores they are numbers like others."""
+    frame = table().with_columns(segment=(pl.col("segment") == "mail").cast(pl.Int64), weight=pl.lit(2))
+    names = ["visits", "bought", "segment", "weight"]
+    (tmp_path / "far").mkdir()
+    for k, (kind, rows) in enumerate(((pl.Int64, slice(0, 1500)), (pl.UInt64, slice(1500, N)))):
+        own = pl.col("id").cast(kind) + (far if k else 0)
+        frame[rows].with_columns(own, pl.col(names).cast(kind)).write_parquet(tmp_path / "far" / f"{k}.parquet")
+    how = {"y": "bought", "treatment": "segment", "sample_weight": "weight", "row_id": "id"}
+    found = engines.fit(UpliftForest(3, random_state=0), tmp_path / "far", features=FEATURES, **how)
+    ids = np.arange(N, dtype=np.uint64) + np.where(np.arange(N) < 1500, 0, far).astype(np.uint64)
+    whole = engines.fit(UpliftForest(3, random_state=0), frame.with_columns(id=ids).lazy(), features=FEATURES, **how)
+    np.testing.assert_array_equal(found.predict(frame.select(FEATURES)), whole.predict(frame.select(FEATURES)))
+    engines.fit(UpliftBoosting(n_estimators=2), tmp_path / "far", "bought", "segment", features=FEATURES)
+    engines.evaluate(tmp_path / "far", "bought", ["visits"], "segment", interval=None, row_id="id")
+    assert len(engines.sample(tmp_path / "far", 10, treatment="segment")) == 10
+
+
+def test_ids_beyond_64_bits_are_refused_in_words(tmp_path):
+    table()[:1500].with_columns(id=pl.col("id") - 5).write_parquet(tmp_path / "0.parquet")
+    far = table()[1500:].with_columns(id=pl.col("id").cast(pl.UInt64) + 2**63)
+    far.write_parquet(tmp_path / "1.parquet")
+    with pytest.raises(TypeError, match="row_id='id' holds values of type float64: expected whole numbers of 64 bits"):
+        engines.fit(UpliftForest(2), tmp_path, "bought", "segment", features=FEATURES, row_id="id")
+
+
+def test_a_learner_of_a_cluster_is_told_where_it_learns():
+    named = type("DaskLGBMClassifier", (), {"__module__": "lightgbm.dask"})()
+    with pytest.raises(TypeError, match=r"learns from a table of Dask.*read_parquet.*engines\.sample\(table, n\)"):
+        engines.fit(TLearner(named), table().lazy(), "bought", "segment", features=FEATURES)
+    with pytest.raises(TypeError, match="needs its whole table in memory"):
+        engines.fit(TLearner(), table().lazy(), "bought", "segment", features=FEATURES)
+
+
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
@@ -535,8 +572,8 @@ def test_as_much_scratch_space_is_asked_for_as_is_taken(model, arms, real, weigh
 def test_as_much_scratch_space_is_asked_for_as_pairs_of_unlike_arms_take(monkeypatch, tmp_path):
     frame, model = table(n=8000, arms=("none", "mail", "call")), OneVsControl(UpliftForest(4, random_state=0))
     older = pl.when(pl.col("segment") == "mail").then(pl.col("age") + 9).otherwise("age")
+    how = {"features": ["age", "visits"], "row_id": "id", "scratch": tmp_path}
     with scratch_space(monkeypatch) as (taken, asked), pytest.warns(UserWarning, match="the arms differ"):
-        how = {"features": ["age", "visits"], "row_id": "id", "scratch": tmp_path}
         engines.fit(model, frame.with_columns(age=older).lazy(), "bought", "segment", **how)
     assert 0 < taken[0] <= 1.1 * asked[0]
 
@@ -582,6 +619,43 @@ def test_files_are_read_as_often_as_the_docs_say(name, weight, monkeypatch):
     frame = table().with_columns(age=pl.int_range(N) / 2)  # more values than bins
     engines.fit(clone(model), frame.lazy(), "bought", "segment", weight, FEATURES)
     assert Counter(spans) == dict.fromkeys(_scan.spans_of(N, len(FEATURES)), times)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_answers_of_files_are_merged_as_they_come_and_in_order(n_jobs, tmp_path):
+    """The first place is slow: others wait before they are far ahead, and few answers are there at a time."""
+    there, most, lock = [0], [0], threading.RLock()
+
+    def count(by):
+        with lock:
+            there[0] += by
+            most[0] = max(most[0], there[0])
+
+    class Answer:
+        def __init__(self, places):
+            self.places = places
+            count(1)
+            weakref.finalize(self, count, -1)
+
+    def question(place):
+        time.sleep(0.3 if place == 0 else 0.0)
+        return Answer([place])
+
+    def merge(answers):
+        return Answer([place for one in answers for place in one.places])
+
+    spans = _scan.spans_of(60 * 1024, _scan._VALUES)
+    places = _files.Files(range(60), spans, _files.Scratch(tmp_path), n_jobs)
+    assert places.ask(question, merge).places == list(range(60))
+    assert most[0] <= _files._AHEAD + n_jobs + 3
+
+    def fails(place):
+        if place == 7:
+            raise ValueError("seven")
+        return Answer([place])
+
+    with pytest.raises(ValueError, match=r"from row 7,168 to 8,191: seven"):
+        places.ask(fails, merge)
 
 
 def test_files_of_unlike_kinds_are_refused_in_one_line(tmp_path):

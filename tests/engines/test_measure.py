@@ -271,6 +271,33 @@ def test_what_cannot_be_is_refused_in_words(change, error, said):
         engines.compare(table().lazy(), "bought", "fine", "segment")
 
 
+MEASURES = {
+    "evaluate": lambda t, **how: engines.evaluate(t, "bought", ["fine"], "segment", interval=None, **how),
+    "compare": lambda t, **how: engines.compare(t, "bought", ["fine", "coarse"], "segment", n_bootstrap=8, **how),
+    "curve": lambda t, **how: engines.curve(t, "bought", "fine", "segment", **how),
+    "expected_response": lambda t, **how: engines.expected_response(t, "bought", "best", "segment", **how),
+    "target": lambda t, **how: engines.target(t, "fine", fraction=0.2, **how),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the sample is too small")
+@pytest.mark.parametrize("name", list(MEASURES))
+@pytest.mark.parametrize("row", [1, N - 1])  # in the part of the first row, in another
+def test_ids_that_repeat_are_refused(name, row, monkeypatch):
+    monkeypatch.setattr("upturn.engines._scan._VALUES", 1)
+    fine = table().with_row_index("person")
+    MEASURES[name](fine.lazy(), row_id="person")
+    twice = fine.with_columns(person=pl.when(pl.col("person") == row).then(0).otherwise("person"))
+    with pytest.raises(ValueError, match="row_id='person' has the same number in several rows"):
+        MEASURES[name](twice.lazy(), row_id="person")
+
+
+def test_ids_of_rows_without_weight_are_not_asked_after():
+    heavy = pl.col("weight") > 0
+    frame = table().with_row_index("person").with_columns(person=pl.when(heavy).then(pl.col("person") + 1).otherwise(0))
+    MEASURES["evaluate"](frame.lazy(), row_id="person", sample_weight="weight")
+
+
 def test_few_rows_are_warned_of():
     with pytest.warns(metrics.SmallSampleWarning, match="row"):
         engines.evaluate(table(14).lazy(), "bought", ["fine"], "segment", metrics=["auuc"], n_bootstrap=10)

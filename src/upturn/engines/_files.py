@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from threading import Lock
+from threading import Condition, Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _MOST_ROWS = 2**32 - 1  # that the grower can number
+_AHEAD = 4  # answers that may wait for one of an earlier place
 
 
 class Scratch:
@@ -94,8 +95,14 @@ class Files:
 
     def ask(self, question: Callable[[Any], Any], merge: Merge | None = None) -> Any:
         """See ``Places``."""
-        answers = self._each(lambda place: answer(question, self.states[place], place))
-        return answers if merge is None else merged(merge, answers)
+        if merge is None:
+            return self._each(lambda place: answer(question, self.states[place], place))
+        merging = _Merging(merge)
+        try:
+            self._each(lambda place: merging.add(place, answer(question, self.states[place], place)))
+        finally:
+            merging.end()
+        return merging.found
 
     def change(self, step: Callable[[Any], Any]) -> Files:
         """See ``Places``."""
@@ -152,6 +159,34 @@ class Files:
                 span = self._spans[one.place]
                 raise one.raised(f"in the part of the table from row {span.start:,} to {span.stop - 1:,}") from None
         return answers
+
+
+class _Merging:
+    """Answers that are merged as they come, in the order of places: a thread that is far ahead waits, so that few are there at once."""
+
+    def __init__(self, merge: Merge) -> None:
+        self._merge, self._moved, self._ended = merge, Condition(), False
+        self._early: dict[int, Any] = {}
+        self._next = 0
+        self.found: Any = None
+
+    def add(self, place: int, one: Any) -> Failure | None:
+        """Take the answer of a place; given back is only a failure."""
+        with self._moved:
+            self._early[place] = one
+            while self._next in self._early:
+                own = self._early.pop(self._next)
+                self.found = merged(self._merge, [self.found, own] if self._next else [own])
+                self._next += 1
+                self._moved.notify_all()
+            self._moved.wait_for(lambda: self._ended or place < self._next + _AHEAD)  # the next place never waits
+        return one if isinstance(one, Failure) else None
+
+    def end(self) -> None:
+        """Nobody waits any longer, whatever has happened."""
+        with self._moved:
+            self._ended = True
+            self._moved.notify_all()
 
 
 class _Shelf:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn.engines._numbers import Numbers
 from upturn.engines._places import Places
 from upturn.kernels import sampling
 from upturn.kernels.sampling import EDGES
@@ -24,7 +23,15 @@ MOST_IDS = 2**20  # that travel
 _KEY = np.uint64(sampling.purpose_key(np.uint64(0), EDGES, np.uint64(1)))
 
 
-class _Ends(NamedTuple):
+class WithIds(Protocol):
+    """A part whose rows have ids."""
+
+    @property
+    def ids(self) -> NDArray[np.uint64]:
+        """One for each row."""
+
+
+class Ends(NamedTuple):
     """Smallest and largest id, and whether one repeats within a part."""
 
     low: int
@@ -32,9 +39,9 @@ class _Ends(NamedTuple):
     repeated: bool
 
 
-def check_ids(places: Places, n: int, name: str) -> None:
-    """Refuse ids that repeat among ``n`` rows; they are in a column of that ``name``."""
-    ends: _Ends = places.ask(_ends, _merge_ends)
+def check_ids(places: Places, n: int, name: str, ends: Ends | None = None) -> None:
+    """Refuse ids that repeat among ``n`` rows; they are in a column of that ``name``, and ``ends`` may be known."""
+    ends = places.ask(ends_of, merge_ends) if ends is None else ends
     span, repeated = ends.high - ends.low + 1, ends.repeated
     if not repeated and span <= MOST_BITS:
         marks: NDArray[np.uint8] = places.ask(partial(_marks, ends.low, span), _merge_marks)
@@ -53,23 +60,29 @@ def check_ids(places: Places, n: int, name: str) -> None:
 # ------------------------------------------------------------------------------------------- what a part answers
 
 
-def _ends(part: Numbers) -> _Ends:
+def ends_of(part: WithIds) -> Ends:
+    """What a part knows of its ids."""
     if not len(part.ids):
-        return _Ends(2**64, -1, False)
+        return Ends(2**64, -1, False)
     ids = np.sort(part.ids)
-    return _Ends(int(ids[0]), int(ids[-1]), bool((ids[1:] == ids[:-1]).any()))
+    return Ends(int(ids[0]), int(ids[-1]), bool((ids[1:] == ids[:-1]).any()))
 
 
-def _merge_ends(parts: Sequence[_Ends]) -> _Ends:
+def merge_ends(parts: Sequence[Ends]) -> Ends:
+    """What several know together."""
     low, high, repeated = zip(*parts, strict=True)
-    return _Ends(min(low), max(high), any(repeated))
+    return Ends(min(low), max(high), any(repeated))
 
 
-def _marks(low: int, span: int, part: Numbers) -> NDArray[np.uint8]:
+def _marks(low: int, span: int, part: WithIds) -> NDArray[np.uint8]:
     """A bit for every id that could be, set for those that are."""
-    marks = np.zeros(span, np.bool_)
-    marks[(part.ids - np.uint64(low)).astype(np.int64)] = True
-    return np.packbits(marks)
+    marks = np.zeros(-(-span // 8), np.uint8)
+    places = np.sort(part.ids - np.uint64(low)).astype(np.int64)
+    if len(places):
+        cells = places >> 3
+        starts = np.flatnonzero(np.concatenate(([True], cells[1:] != cells[:-1])))
+        marks[cells[starts]] = np.bitwise_or.reduceat(np.uint8(1) << (places & 7).astype(np.uint8), starts)
+    return marks
 
 
 def _merge_marks(parts: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
@@ -77,7 +90,7 @@ def _merge_marks(parts: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
     return whole
 
 
-def _some_ids(most: int, part: Numbers) -> NDArray[np.uint64]:
+def _some_ids(most: int, part: WithIds) -> NDArray[np.uint64]:
     """Ids whose hashes are up to a number: those that repeat are all among them, or none."""
     role, one = np.zeros(len(part.ids), np.uint8), np.ones(1, np.uint8)
     arm = np.zeros(len(part.ids), np.uint8)

@@ -22,6 +22,7 @@ from upturn._target import (
     read_labels,
     weight_unit,
 )
+from upturn.engines._ids import Ends, check_ids, ends_of, merge_ends
 from upturn.engines._numbers import Raw, few_outcomes, read_ids, series_of
 from upturn.engines._places import Places
 from upturn.kernels.sampling import NO_IDS
@@ -118,7 +119,7 @@ def read_measured_parts(places: Places, roles: Roles, control: Label | None) -> 
     unit = 1.0 if roles.sample_weight is None else weight_unit(heaviest)
     firsts = np.cumsum([0, *(sum(look.rows.values()) for look in looks)]).tolist()
     rows = places.change(partial(_to_rows, roles, labels, unit, firsts))
-    sums = rows.ask(partial(_sums, len(labels)), _add)
+    sums, ends = rows.ask(partial(_sums, len(labels)), _merge_sums)
     used, mass, squares, outcome = sums
     empty = [label for label, weight in zip(labels, mass, strict=True) if weight <= 0]
     if empty:
@@ -127,6 +128,8 @@ def read_measured_parts(places: Places, roles: Roles, control: Label | None) -> 
         )
     values = np.array(sorted({value for look in looks for value in look.values}))
     check_magnitude(values, "y")
+    if roles.row_id is not None:
+        check_ids(rows, int(used.sum()), roles.row_id, ends)
     weight = None if roles.sample_weight is None else np.ones(len(values))
     sizes = np.array([counts[label] for label in labels])
     target = Merged(values, np.zeros(len(values), np.uint8), weight, name, arms, unit, sizes, mass)
@@ -140,8 +143,9 @@ def read_measured_parts(places: Places, roles: Roles, control: Label | None) -> 
     return Measured(target, outcome, strata, whole, rows)
 
 
-def _add(arrays: Sequence[Any]) -> Any:
-    return np.sum(arrays, axis=0)
+def _merge_sums(parts: Sequence[tuple[Floats, Ends]]) -> tuple[Floats, Ends]:
+    sums, ends = zip(*parts, strict=True)
+    return np.sum(sums, axis=0), merge_ends(ends)
 
 
 # ------------------------------------------------------------------------------------------- what a part answers
@@ -201,8 +205,9 @@ def read_number(raw: Raw, name: str) -> Floats:
     return np.add(values, 0.0)  # -0 is 0
 
 
-def _sums(n_arms: int, rows: Rows) -> Floats:
-    """By arm: rows, weight, squared weight and weighted outcome."""
+def _sums(n_arms: int, rows: Rows) -> tuple[Floats, Ends]:
+    """By arm: rows, weight, squared weight and weighted outcome; and the ends of the ids."""
     w = rows.weight if len(rows.weight) else np.ones(len(rows.y))
     columns = (None, w, w * w, w * rows.y)
-    return np.array([np.bincount(rows.arm, column, minlength=n_arms) for column in columns], dtype=np.float64)
+    sums = np.array([np.bincount(rows.arm, column, minlength=n_arms) for column in columns], dtype=np.float64)
+    return sums, ends_of(rows)

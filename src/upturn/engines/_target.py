@@ -21,6 +21,7 @@ from upturn._parameters import SEED, VERBOSE, check
 from upturn._results import number_text
 from upturn._seeds import make_seed
 from upturn._target import Label
+from upturn.engines._ids import check_ids
 from upturn.engines._kinds import engine_of
 from upturn.engines._measured import read_number
 from upturn.engines._numbers import Raw, read_ids, series_of
@@ -168,6 +169,8 @@ def target(
             raise ValueError("the table has no rows: expected one row per person")
         limit = read_limit(fraction, budget, n, spec.by_person)
         offers = places.change(partial(_offers, spec, np.cumsum([0, *sizes]).tolist()))
+        if row_id is not None:
+            check_ids(offers, n, row_id)
         end = _find_end(offers, limit)
     by_id = end.tied or bool(end.filled)
     if by_id and row_id is None and (engine_of(table) is not None or not steady(scan(table))):
