@@ -19,12 +19,12 @@ from upturn._experiment import Experiment
 from upturn._table import read_table
 from upturn._target import read_target
 from upturn.boosting import UpliftBagging, UpliftBoosting
-from upturn.engines import _grow
+from upturn.engines import _grow, _ids
 from upturn.engines._balance import balance_of_parts
 from upturn.engines._gather import Roles
 from upturn.engines._learn import learn
 from upturn.engines._numbers import Raw
-from upturn.engines._places import Here, first_that
+from upturn.engines._places import Failure, Here, answer, first_that
 from upturn.engines._select import keys_of, numbers_of, select
 from upturn.meta import OneVsControl
 from upturn.svm import UpliftSVM
@@ -446,6 +446,40 @@ def test_ids_that_repeat_are_refused(where, apart):
     frame = table().with_columns(person=person)
     with pytest.raises(ValueError, match="row_id='person' has the same number in several rows"):
         far(UpliftForest(2, **SMALL), frame, 5, row_id="person")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_marks_of_ids_are_one_for_each(seed):
+    rng = np.random.default_rng(seed)
+    ids = [rng.choice(1000, n, replace=False).astype(np.uint64) + np.uint64(77) for n in (0, 1, 8, 300)]
+    marks = [_ids._marks(77, 1000, SimpleNamespace(ids=some)) for some in ids]
+    found = np.unpackbits(_ids._merge_marks(marks), bitorder="little")[:1000]
+    np.testing.assert_array_equal(np.flatnonzero(found) + 77, np.unique(np.concatenate(ids)))
+
+
+def _several(kind):
+    """Raise an error whose class is not made of one word."""
+    raise {
+        "unicode": UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+        "group": ExceptionGroup("two at once", [ValueError("one")]),
+        "value": ValueError("seven"),
+    }[kind]
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "said"),
+    [
+        ("unicode", RuntimeError, "in partition 3: UnicodeDecodeError: 'utf-8' codec can't decode byte"),
+        ("group", RuntimeError, "in partition 3: ExceptionGroup: two at once"),
+        ("value", ValueError, "in partition 3: seven"),
+    ],
+)
+def test_errors_of_any_kind_arrive(kind, error, said):
+    failure = answer(_several, kind, 3)
+    assert isinstance(failure, Failure)
+    found = failure.raised()
+    assert type(found) is error
+    assert str(found).startswith(said)
 
 
 def test_ids_of_many_rows_that_repeat_often_are_found(monkeypatch):

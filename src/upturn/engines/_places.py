@@ -56,7 +56,11 @@ class Failure:
         kind = getattr(builtins, self.kind, RuntimeError)
         sort = kind if isinstance(kind, type) and issubclass(kind, Exception) else RuntimeError
         said = self.words if sort is not RuntimeError or self.kind == "RuntimeError" else f"{self.kind}: {self.words}"
-        return sort(f"{where or f'in partition {self.place}'}: {said}")
+        where = where or f"in partition {self.place}"
+        try:
+            return sort(f"{where}: {said}")
+        except TypeError:  # of a class that is not made of words alone, such as UnicodeDecodeError
+            return RuntimeError(f"{where}: {self.kind}: {self.words}")
 
 
 def forget(*places: Places) -> None:
