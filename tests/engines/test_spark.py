@@ -212,6 +212,21 @@ def test_ctrl_c_stops_the_jobs(spread, spark, monkeypatch, tmp_path):
     same(engines.fit(model, spread(frame), "bought", "segment", None, FEATURES), local(model, frame), frame)
 
 
+def test_columns_may_have_dots_and_backticks_in_their_names(spread):
+    frame, model = table(), UpliftForest(3, min_samples_arm=5, random_state=1)
+    names = {"age": "page.views", "city": "a`b", "bought": "y.1", "segment": "arm`", "weight": "w.w"}
+    named = spread(frame).toDF(*(names.get(name, name) for name in frame.columns))
+    features = [names.get(name, name) for name in FEATURES]
+    found = engines.fit(clone(model), named, "y.1", "arm`", "w.w", features)
+    whole = local(model, frame, "weight")
+    np.testing.assert_array_equal(found.nodes_.value, whole.nodes_.value)
+    scored = engines.predict(found, named)
+    scores = np.array([row.uplift for row in scored.select("uplift").collect()])
+    np.testing.assert_array_equal(scores, whole.predict(frame.select(FEATURES)))
+    engines.evaluate(scored, "y.1", ["uplift"], "arm`", interval=None)
+    assert len(engines.sample(scored, 5)) == 5
+
+
 def test_scores_and_errors(spread):
     frame = table()
     model = local(UpliftForest(4, random_state=1), frame)

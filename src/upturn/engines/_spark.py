@@ -266,6 +266,11 @@ def _remove_files(folder: str) -> None:
     shutil.rmtree(_folder(folder), ignore_errors=True)
 
 
+def _quoted(name: str) -> str:
+    """A column's name for Spark, to which a dot in bare names is a field of a column."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 @contextmanager
 def places(table: Any, columns: Sequence[str]) -> Iterator[SparkPlaces]:
     """The partitions of a DataFrame, kept as they are first read; whatever ends their use, also Ctrl-C, ends the jobs."""
@@ -273,7 +278,7 @@ def places(table: Any, columns: Sequence[str]) -> Iterator[SparkPlaces]:
 
     context, tag = table.sparkSession.sparkContext, f"upturn-{uuid4().hex}"
     try:  # a table of joins or groups is computed up to its last step here
-        cells = table.select(*columns).mapInArrow(_pack, "frame binary").rdd
+        cells = table.select(*map(_quoted, columns)).mapInArrow(_pack, "frame binary").rdd
     except Exception as error:
         raise unread("Spark", error) from None
     frames = cells.mapPartitionsWithIndex(_unpack).persist(StorageLevel.MEMORY_AND_DISK_DESER)  # as bytes, once
