@@ -169,7 +169,9 @@ def read_ids(column: Any, name: str) -> NDArray[np.uint64]:
         )
     values = np.asarray(column)
     if values.dtype.kind not in "iu":
-        raise TypeError(f"row_id={name!r} holds values of type {values.dtype}: expected whole numbers, each once")
+        raise TypeError(
+            f"row_id={name!r} holds values of type {values.dtype}: expected whole numbers of 64 bits, each once"
+        )
     return values.astype(np.uint64)
 
 

@@ -47,8 +47,7 @@ def scan(table: Any) -> pl.LazyFrame:
     """A table as a lazy frame: rows of files come in the order of their names."""
     library = polars()
     if isinstance(table, library.LazyFrame | library.DataFrame):
-        frame: pl.LazyFrame = table.lazy()
-        return frame
+        return _of_64_bits(table.lazy())
     if isinstance(table, str | os.PathLike):
         table = [table]
     if not isinstance(table, Sequence) or not table or not all(isinstance(one, str | os.PathLike) for one in table):
@@ -67,7 +66,32 @@ def scan(table: Any) -> pl.LazyFrame:
         [library.scan_parquet(name).select(columns) for name in names], how="vertical_relaxed"
     )
     schema_of(alike)
-    return alike
+    return _of_64_bits(alike)
+
+
+def _of_64_bits(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """The table with whole numbers of 64 bits in place of 128, which polars makes of signed and unsigned ones together; floats where 64 bits do not hold them."""
+    library = polars()
+    try:
+        wide = [name for name, kind in frame.collect_schema().items() if kind == library.Int128]
+        if not wide:
+            return frame
+        ends = frame.select(
+            *(getattr(library.col(name), end)().name.prefix(end) for name in wide for end in ("min", "max"))
+        )
+        found = ends.collect().row(0, named=True)
+    except (library.exceptions.PolarsError, OSError):
+        return frame  # whoever reads it says what is wrong
+    kinds = {name: _narrow(found[f"min{name}"] or 0, found[f"max{name}"] or 0) for name in wide}
+    return frame.with_columns(library.col(name).cast(kind) for name, kind in kinds.items())
+
+
+def _narrow(low: int, high: int) -> Any:
+    """The kind of column that holds whole numbers between two."""
+    library = polars()
+    if low >= -(2**63) and high < 2**63:
+        return library.Int64
+    return library.UInt64 if low >= 0 and high < 2**64 else library.Float64
 
 
 def steady(frame: pl.LazyFrame) -> bool:
