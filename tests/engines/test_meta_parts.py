@@ -152,8 +152,8 @@ DASK, SPARK = stand_in("lightgbm.dask", "DaskLGBMRegressor"), stand_in("xgboost.
             "effect_estimator=gradient boosting",
         ),
         (RLearner(DASK, stand_in("lightgbm.dask", "DaskLGBMClassifier")), ValueError, "is not a regressor"),
-        (SLearner(DASK, interactions=True), ValueError, "interactions"),
-        (DRLearner(DASK, cv=[]), ValueError, "expected a number of folds"),
+        (SLearner(DASK, interactions=True), ValueError, r"interactions.*engines\.sample\(table, n\)"),
+        (DRLearner(DASK, cv=[]), ValueError, r"expected a number of folds.*engines\.sample\(table, n\)"),
         (ClassTransformation(), TypeError, "ClassTransformation does not run on a cluster"),
     ],
 )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from upturn._parameters import VERBOSE, check, check_parameters
 from upturn._results import plural
 from upturn.base import Gated, all_or_nothing
-from upturn.engines._bases import check_cluster
+from upturn.engines._bases import check_cluster, engine_of_base
 from upturn.engines._ensembles import is_ensemble
 from upturn.engines._files import pair_of, read_files
 from upturn.engines._filters import learn_filter, learn_selector
@@ -24,6 +24,7 @@ from upturn.engines._gather import Roles, gather
 from upturn.engines._ids import check_ids
 from upturn.engines._kinds import engine_of
 from upturn.engines._learn import check_spread, check_use_of_ids, learn, learn_whole
+from upturn.engines._meta import LEARNERS
 from upturn.engines._numbers import Whole
 from upturn.engines._open import library_of, names_in, opened
 from upturn.engines._pairs import keep_arms, learn_pairs, own_scale
@@ -46,6 +47,7 @@ _COUNTED: dict[type, Callable[[Any, Places, Roles, str], None]] = {
     UMODLSelector: learn_selector,
     UMODLDiscretizer: learn_umodl,
 }
+_OPENED = {"dask": "dask.dataframe.read_parquet(files)", "spark": "spark.read.parquet(files)"}
 _ROOM = 1.1  # times what rows take, that must be free on the disk
 # Bytes of a row besides its codes: outcome, weight and words; more where the outcome is centred, chances are estimated or intervals rehearsed.
 _NUMBERS, _CENTRED, _REHEARSED, _AN_ARM = 96, 200, 480, 32
@@ -235,6 +237,11 @@ def _check_model(model: Any) -> None:
     if is_machine(model):
         check_machine(model)
         return
+    if isinstance(model, LEARNERS) and (engine := engine_of_base(model.estimator)) is not None:
+        raise TypeError(
+            f"{type(model).__name__} over {type(model.estimator).__name__} learns from a table of {engine.capitalize()}, and this one is not: open the files "
+            f"there, as in {_OPENED[engine]}; or fit {type(model).__name__} over a model of scikit-learn to engines.sample(table, n)"
+        )
     if not (isinstance(model, TreeModel) or is_ensemble(model)):
         raise TypeError(
             f"{type(model).__name__} needs its whole table in memory, and so cannot be fitted in parts: use UpliftForest, CTSForest, UCTSForest, "

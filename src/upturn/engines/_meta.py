@@ -64,12 +64,12 @@ def check_learner(model: Any, engine: str) -> None:
             )
     if isinstance(model, SLearner) and model.interactions:
         raise ValueError(
-            "SLearner(interactions=True) does not run on a cluster: leave interactions out, trees find them"
+            "SLearner(interactions=True) does not run on a cluster: leave interactions out, trees find them; or fit it to engines.sample(table, n)"
         )
     cv = getattr(model, "cv", 2)
     if not is_whole(cv) or cv < 2:
         raise ValueError(
-            f"cv={cv!r}: expected a number of folds on a cluster, where rows are dealt by the hash of their ids"
+            f"cv={cv!r}: expected a number of folds on a cluster, where rows are dealt by the hash of their ids; or fit {type(model).__name__} to engines.sample(table, n)"
         )
 
 
@@ -216,13 +216,14 @@ def _choose(model: Any, raws: Places, roles: Roles, whole: Whole) -> Choice:
         if pvalue < _UNBALANCED:
             raise ValueError(
                 f"propensity='auto' found arms that differ in their features (p = {pvalue:.2g}), and models of who got which arm do not run on a cluster: "
-                "pass propensity='shares' if arms were given at random all the same, their chances, or columns that hold them"
+                "pass propensity='shares' if arms were given at random all the same, their chances, or columns that hold them; or fit it to engines.sample(table, n)"
             )
         return Choice("shares")
     choice = Choice(kind_of(spec), spec)
     if choice.estimated:
         raise ValueError(
-            f"propensity={spec!r} is a model that needs all rows in one place: pass 'shares', the arms' chances, or names of columns that hold them"
+            f"propensity={spec!r} is a model that needs all rows in one place: pass 'shares', the arms' chances, or names of columns that hold them; or fit "
+            f"{type(model).__name__} to engines.sample(table, n)"
         )
     return choice
 
