@@ -114,6 +114,8 @@ def same_ensemble(one, two, frame):
     np.testing.assert_array_equal(one.predict(frame.select(FEATURES)), two.predict(frame.select(FEATURES)))
     for mine, other in zip(one.estimators_, two.estimators_, strict=True):
         same(mine, other, frame)
+    if isinstance(one, UpliftBagging):
+        np.testing.assert_array_equal(one.oob_prediction_, two.oob_prediction_)
     if isinstance(one, UpliftBoosting):
         assert one.history_.tobytes() == two.history_.tobytes()
 

@@ -200,6 +200,9 @@ def test_an_ensemble_of_parts_is_that_of_the_whole_table(case, gathered, monkeyp
         for one, path in zip((found, whole), paths, strict=True):
             one.save(path)
         assert paths[0].read_bytes() == paths[1].read_bytes()
+        if isinstance(model, UpliftBagging):
+            assert len(whole.oob_prediction_) == len(frame)
+            np.testing.assert_array_equal(found.oob_prediction_, whole.oob_prediction_)
         np.testing.assert_array_equal(found.predict(frame.select(FEATURES)), whole.predict(frame.select(FEATURES)))
 
 

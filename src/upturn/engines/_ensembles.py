@@ -15,17 +15,18 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from upturn._arrays import Floats, Ints
+from upturn._arrays import Bools, Floats, Ints
 from upturn._parallel import progress
 from upturn._seeds import make_seed
 from upturn._target import Target, check_totals
 from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.boosting._base import seeded
 from upturn.boosting._rounds import FEW, Votes, divisors, drawn, few_votes
+from upturn.engines._gather import Roles
 from upturn.engines._numbers import Whole, check_classes, in_units
 from upturn.engines._parts import Far, Part, add, prepare, twins
 from upturn.engines._places import Places
-from upturn.engines._unseen import fit_tree
+from upturn.engines._unseen import find_unweighed, fit_tree
 from upturn.engines._views import own_weights, reweighted, weights_of_arms
 from upturn.kernels.boosting import UNIT, reweigh, tally
 from upturn.kernels.histogram import Layout, Rows
@@ -43,8 +44,9 @@ def is_ensemble(model: Any) -> bool:
     return isinstance(model, UpliftBoosting | UpliftBagging) and (inside is None or isinstance(inside, UpliftTree))
 
 
-def learn_ensemble(model: Any, whole: Whole, library: str, *, weighted: bool) -> None:
-    """Fit boosting or bagging of trees to places of numbers."""
+def learn_ensemble(model: Any, whole: Whole, raws: Places, roles: Roles, library: str) -> None:
+    """Fit boosting or bagging of trees to places of numbers, which are made of places of raw frames."""
+    weighted = roles.sample_weight is not None
     control, arms = whole.labels[0], whole.labels[1:]
     model._refuse_arms(control, arms)
     scale, boosted = whole.scale, isinstance(model, UpliftBoosting)
@@ -62,7 +64,9 @@ def learn_ensemble(model: Any, whole: Whole, library: str, *, weighted: bool) ->
         model._boost(FarRounds(far, seed, balanced=model._balanced), base, seed)
         model._tell_doubts()
     else:
-        _bag(model, base, far, scale, seed)
+        draws = _bag(model, base, far, scale, seed)
+        out = np.concatenate(far.places.ask(partial(_out_of_bag, model.estimators_, model.average, draws)))
+        model.oob_prediction_ = _with_unweighed(model, out, *find_unweighed(raws, roles, whole.schema))
     model._library, model._rate = library, boosted or whole.rate  # classes are 0 and 1
     model._remember(control, arms, whole.schema)
 
@@ -70,20 +74,21 @@ def learn_ensemble(model: Any, whole: Whole, library: str, *, weighted: bool) ->
 # ------------------------------------------------------------------------------------------- bagging
 
 
-def _bag(model: UpliftBagging, base: Any, far: Far, scale: Scale, seed: np.uint64) -> None:
-    """All members, one after the other."""
+def _bag(model: UpliftBagging, base: Any, far: Far, scale: Scale, seed: np.uint64) -> _Draws:
+    """All members, one after the other; how their rows were drawn."""
     low: dict[int, Ints] = {}  # how many rows of each arm come before those of a part, by the number of its first row
     before = np.zeros(len(far.rows), np.int64)
     for first, counts in far.places.ask(partial(_arm_counts, len(far.rows))):
         if counts.any():
             low[first] = before
         before = before + counts
-    members = []
+    draws, members = _Draws(seed, far.rows, low), []
     for m in progress(range(model.n_estimators), model.verbose, "bagging"):
         member = seeded(base, seed, m)
-        fit_tree(member, reweighted(far, _Sample(seed, m, far.rows, low)), scale)
+        fit_tree(member, reweighted(far, partial(draws.weigh, m)), scale)
         members.append(member)
     model.estimators_, model._n_arms = members, len(far.rows) - 1
+    return draws
 
 
 def _arm_counts(n_arms: int, part: Part) -> tuple[int, Ints]:
@@ -91,24 +96,49 @@ def _arm_counts(n_arms: int, part: Part) -> tuple[int, Ints]:
 
 
 @dataclass(frozen=True)
-class _Sample:
-    """Weights of a bootstrap sample within each arm: rows are drawn by their place in it."""
+class _Draws:
+    """Bootstrap samples within each arm: rows are drawn by their place in it."""
 
     seed: np.uint64
-    m: int
     sizes: Ints
     low: dict[int, Ints]
 
-    def __call__(self, part: Part) -> Floats:
-        weight, arm = own_weights(part), part.lot.arm
+    def times(self, m: int, part: Part) -> NDArray[np.int32]:
+        """How often every row of a part is in the sample of member ``m``."""
+        arm = part.lot.arm
+        times = np.empty(len(arm), np.int32)
         if not len(arm):
-            return weight
+            return times
         low, counts = self.low[part.lot.first], np.empty(len(arm), np.uint8)
         high = low + np.bincount(arm, minlength=len(low))
-        resample_part(self.seed, self.m, self.sizes, low, high, counts)
-        times = np.empty(len(arm), np.int32)
+        resample_part(self.seed, m, self.sizes, low, high, counts)
         times[np.argsort(arm, kind="stable")] = counts
-        return weight * times
+        return times
+
+    def weigh(self, m: int, part: Part) -> Floats:
+        """Weights of that sample."""
+        return own_weights(part) * self.times(m, part)
+
+
+def _out_of_bag(members: Sequence[Any], average: Any, draws: _Draws, part: Part) -> Floats:
+    """The average of a part's rows over the members that did not see them."""
+    codes, n_arms = twins(part.codes), len(draws.sizes) - 1
+    total, seen = np.zeros((len(codes), n_arms)), np.zeros((len(codes), 1))
+    for m, member in enumerate(members if len(codes) else []):
+        out = draws.times(m, part) == 0
+        total[out] += member._opinion(codes[out], average, n_arms)
+        seen[out] += 1
+    with np.errstate(invalid="ignore"):
+        return np.asarray(total / seen)
+
+
+def _with_unweighed(model: UpliftBagging, out: Floats, weighed: Bools, X: Floats | None) -> Floats:
+    """What is out of bag, in the order of the table; rows of weight 0 all members did not see."""
+    mean = out
+    if X is not None:
+        mean = np.empty((len(weighed), out.shape[1]))
+        mean[weighed], mean[~weighed] = out, model._predict(X)
+    return mean[:, 0] if mean.shape[1] == 1 else mean
 
 
 # ------------------------------------------------------------------------------------------- boosting

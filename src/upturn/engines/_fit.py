@@ -80,7 +80,7 @@ def fit(
     ----------
     model : UpliftTree, UpliftForest, CTSForest, UCTSForest, UpliftBoosting or UpliftBagging over trees, linear UpliftSVM, StandardSVM, TwoCostSVM or SubgroupSVM, OneVsControl over one of these, a meta-learner over models of LightGBM or XGBoost for Dask or Spark, UMODLDiscretizer, UMODLSelector or FilterSelector
         The model to fit. For boosting and bagging, files keep the features themselves, up to eight bytes a value,
-        and codes and outcomes are in memory; on Dask and Spark, bagging is without ``oob_prediction_``. UMODL and filters need counts alone, one column after the other: exact ones of columns with up to 65,536
+        and codes and outcomes are in memory; on Dask and Spark, ``oob_prediction_`` of bagging comes to the driver, eight bytes a row and arm. UMODL and filters need counts alone, one column after the other: exact ones of columns with up to 65,536
         values, else of the rows between as many quantiles.
     table : path(s), pattern, polars LazyFrame, Dask DataFrame or Spark DataFrame
         Parquet files, in the order of their names, or what reads them. It is read more than once and must not change meanwhile.

@@ -72,7 +72,7 @@ def learn_whole(model: Any, whole: Whole, raws: Places, roles: Roles, library: s
         learn_machine(model, whole, library)
         return
     if is_ensemble(model):
-        learn_ensemble(model, whole, library, weighted=roles.sample_weight is not None)
+        learn_ensemble(model, whole, raws, roles, library)
         return
     model._check_outcome(whole.scale, varies=whole.varies)
     if isinstance(model, UpliftTree):

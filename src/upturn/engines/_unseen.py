@@ -50,11 +50,17 @@ def out_of_bag(
     """Responses of every row, in the order of the table, by the trees of a fitted forest that did not see it."""
     draws = draw_samples(far, plan, seed, range(model.nodes_.n_trees))
     found = np.concatenate(far.places.ask(partial(_respond, model.nodes_, list(draws.values()))))
+    weighed, X = find_unweighed(raws, roles, schema)
+    return found if X is None else model._with_unweighed(found, weighed, X)
+
+
+def find_unweighed(raws: Places, roles: Roles, schema: Schema) -> tuple[Bools, Floats | None]:
+    """Which rows of the table have a weight above 0, and the features of those that do not, if there are any."""
     if roles.sample_weight is None:
-        return found
+        return np.ones(0, bool), None
     parts: list[tuple[Bools, Floats]] = raws.ask(partial(_unweighed, roles, schema))
     weighed, X = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return found if weighed.all() else model._with_unweighed(found, weighed, X)
+    return weighed, X if len(X) else None
 
 
 # ------------------------------------------------------------------------------------------- what a part answers
