@@ -23,6 +23,7 @@ from scipy.stats import rankdata
 from upturn.ensemble import UpliftAuto
 from upturn.ensemble._candidates import many_candidates
 from upturn.ensemble._effort import EFFORTS
+from upturn.meta._base import take_shares
 from upturn.metrics import auuc
 from upturn.policy import UpliftCalibrator
 
@@ -121,7 +122,8 @@ def one(name, differ, trial, effort):
     if differ:
         found["share"] = share(model.predict(test[0]), test[3])
         binary = set(np.unique(y)) <= {0.0, 1.0}
-        for candidate, alone in many_candidates(EFFORTS[effort], "shares").items():
+        for candidate, alone in many_candidates(EFFORTS[effort]).items():
+            alone = take_shares(alone)
             if alone._outcome == "binary" and not binary:
                 continue
             alone = alone if alone._score_is_effect else UpliftCalibrator(alone, cv=3, random_state=0)

@@ -243,7 +243,7 @@ def test_the_time_there_is_only_cuts_and_says_so():
 
 def test_a_candidate_that_fails_is_left_out_of_ours_and_an_error_of_yours(monkeypatch):
     X, y, t = trial(300)
-    monkeypatch.setattr(_auto, "many_candidates", lambda effort, spec: {**CANDIDATES, "bad": _Bad()})
+    monkeypatch.setattr(_auto, "many_candidates", lambda effort: {**CANDIDATES, "bad": _Bad()})
     options = {name: value for name, value in QUICK.items() if name != "estimators"}
     model = quiet(UpliftAuto(cv=3, **options), X, y, t)
     assert any("bad could not be fitted: no such luck" in note for note in model.notes_)

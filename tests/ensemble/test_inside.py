@@ -4,12 +4,19 @@ import threading
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 
+from upturn._experiment import Experiment
 from upturn._nuisance import Choice, Shelf, _propensity, _shelf
+from upturn._nuisance._propensity import kind_of
+from upturn._table import read_table
+from upturn._target import read_target
+from upturn.boosting import UpliftBagging
 from upturn.ensemble import UpliftAuto, UpliftStacking
-from upturn.meta import DRLearner, TLearner, XLearner
+from upturn.ensemble._candidates import default_candidates, read_candidates
+from upturn.meta import DRLearner, OneVsControl, TLearner, XLearner
 from upturn.policy import UpliftCalibrator
 from upturn.trees import UpliftForest
 
@@ -55,14 +62,27 @@ def test_models_of_the_arms_are_fitted_once_a_fold(fits):
     X, y, t = trial()
     t = (np.random.default_rng(1).random(len(t)) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
     y = X[:, 1] + 2 * t * X[:, 0] + np.random.default_rng(2).normal(size=len(t))
-    both = {"x": XLearner(Ridge()), "again": XLearner(Ridge()), "own": XLearner(Ridge(), propensity="shares")}
-    stack = UpliftStacking(both, cv=3, propensity="logistic", random_state=0).fit(X, y, t)
+    given = {"x": XLearner(Ridge()), "said": XLearner(Ridge(), propensity="logistic")}
+    given["own"] = XLearner(Ridge(), propensity="shares")
+    stack = UpliftStacking(given, cv=3, propensity="logistic", random_state=0).fit(X, y, t)
     members = {name: model.propensity_kind_ for name, model in stack.estimators_.items()}
-    assert set(members.items()) <= {("x", "logistic"), ("again", "logistic"), ("own", "shares")}
-    whole = bool({"x", "again"} & set(members))
-    assert fits.count("arms") == 3 * 2 + whole + (
-        "own" in members
-    )  # by the shelf of a fold, and by whoever has his own
+    assert set(members.items()) <= {("x", "logistic"), ("said", "logistic"), ("own", "shares")}
+    whole = bool({"x", "said"} & set(members))
+    # by the shelf of a fold, and by whoever has his own
+    assert fits.count("arms") == 3 * 2 + whole + ("own" in members)
+
+
+@pytest.mark.parametrize("given", ["logistic", LogisticRegression()])
+def test_upturns_own_candidates_share_whatever_a_stack_is_given(fits, given):
+    X, y, t = trial()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stack = UpliftStacking(cv=2, propensity=given, random_state=0).fit(X, y, t)
+    members = stack.estimators_
+    assert {model.propensity_kind_ for name, model in members.items() if "X-" in name} <= {stack.propensity_kind_}
+    whole = bool({"X-learner", "linear X-learner"} & set(members))
+    inside = 3 * (2 + ("DR-learner" in members))  # the DR-learner's own folds
+    assert fits.count("arms") == 2 + whole + inside
 
 
 def test_shared_or_not_is_the_same_and_so_are_threads():
@@ -109,6 +129,51 @@ def test_forests_left_at_auto_have_the_chances_of_their_stack(given, kind):
     found = [getattr(model, "estimator_", model) for model in stack.estimators_.values()]
     assert found
     assert {model.propensity_kind_ for model in found} == {kind}
+
+
+class _OfOneArm(UpliftBagging):
+    _multi_arm = False
+
+
+@pytest.mark.parametrize("given", [[0.33, 0.33], ["p", "q"], "logistic"])
+def test_forests_of_one_arm_of_several_look_for_themselves_where_chances_are_known(given):
+    X, y, t = trial(arms=3)
+    table = pd.DataFrame(X).set_axis(["a", "b", "c"], axis=1).assign(p=0.33, q=0.33)
+    forests = {
+        "arm by arm": OneVsControl(UpliftForest(4)),
+        "calibrated": UpliftCalibrator(OneVsControl(UpliftForest(4)), cv=2),
+        "of one": _OfOneArm(UpliftForest(4), n_estimators=2),
+        "all": UpliftBagging(UpliftForest(4), n_estimators=2),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stack = UpliftStacking(
+            forests, cv=2, propensity=given, estimator=Ridge(), weighting="least-squares", ridge=0.0, random_state=0
+        ).fit(table, y, t)
+    choice = Choice(kind_of(given), given)
+    ready = read_candidates(forests, Experiment(*read_table(table), read_target(y, t)), choice, default_candidates)
+    said = {
+        name: [value for key, value in model.get_params().items() if key.endswith("propensity")]
+        for name, model in ready.items()
+    }
+    alone = "trees" if given == "logistic" else "auto"
+    assert said.pop("all") == ["trees" if given == "logistic" else given]
+    assert said == {"arm by arm": [alone], "calibrated": [alone], "of one": [alone]}
+    assert np.isfinite(stack.predict(table)).all()
+
+
+@pytest.mark.parametrize("kind", [UpliftStacking, UpliftAuto])
+def test_forests_estimate_chances_where_a_column_says_0_or_1(kind):
+    X, y, t = trial(400)
+    chance = np.where(X[:, 0] > 1.5, 1.0, 0.5)
+    t = np.where(chance == 1.0, 1, t)
+    table = pd.DataFrame(X).set_axis(["a", "b", "c"], axis=1).assign(p=chance)
+    forests = {"forest": UpliftForest(4), "x": XLearner(Ridge())}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = kind(estimators=forests, cv=3, propensity="p", estimator=Ridge(), random_state=0).fit(table, y, t)
+    assert {one.propensity_kind_ for one in model.estimators_.values()} <= {"trees", "columns"}
+    assert "forest" in set(model.weights_["model"])
 
 
 def test_a_journal_is_of_one_choice_of_propensities(tmp_path):

@@ -93,8 +93,8 @@ class UpliftAuto(Stack):
     estimator : classifier or regressor, optional
         The model of outcomes inside the loss; by default the mixture of gradient boosting and a line that is nearer to unseen outcomes.
     propensity : "auto", "shares", "logistic", "boosting", classifier, number(s) or column name(s)
-        Probability of the arms, as in :class:`upturn.meta.RLearner`: inside the loss and in upturn's candidates. Candidates that are given
-        have their own, but where it is shares, or "auto" finds that shares will do, those at "auto" take them without another look.
+        Probability of the arms inside the loss, as in :class:`upturn.meta.RLearner`, and in candidates, upturn's and those given. Those at "auto" take what is chosen here,
+        as in :class:`UpliftStacking`; candidates with a propensity of their own keep it.
     clip : float
         Propensities are kept at least this far from 0 and 1, with a warning that says for how many rows.
     cv : int
@@ -115,7 +115,7 @@ class UpliftAuto(Stack):
     ----------
     leaderboard_ : Table
         The model itself, the average effect and every candidate: rows it was last compared on, gain over the average effect with its
-        standard error, weight (mean of the arms) and metric. The model's own gain and metric are those of rows that took no part in anything.
+        standard error, and weight (mean of the arms). The model's own gain is that of the rows of ``held_out_``.
     held_out_ : Estimate or None
         The metric with its 95% interval, on rows that took no part in any choice.
     constant_ : bool
@@ -220,7 +220,7 @@ class UpliftAuto(Stack):
         lines = Lines(self.resume, lambda found: isinstance(found["effects"], str))
         self._keep_choice(choice)
         data = rows_that_count(data, self.cv)
-        candidates = read_candidates(self.estimators, data, choice, lambda: many_candidates(effort, self.propensity))
+        candidates = read_candidates(self.estimators, data, choice, lambda: many_candidates(effort))
         for model in candidates.values():
             check_parameters(model)
         n, steps = len(data), make_steps(len(data), effort)

@@ -70,8 +70,9 @@ class UpliftStacking(Stack):
     estimator : classifier or regressor, optional
         The model of outcomes inside the loss; by default the mixture of gradient boosting and a line that is nearer to unseen outcomes.
     propensity : "auto", "shares", "logistic", "boosting", classifier, number(s) or column name(s)
-        Probability of the arms inside the loss, as in :class:`upturn.meta.RLearner`, and in the default candidates. Candidates that
-        are given have their own, but where it is shares, or "auto" finds that shares will do, those at "auto" take them without another look.
+        Probability of the arms inside the loss, as in :class:`upturn.meta.RLearner`, and in candidates. Those at "auto" take what is chosen here, whatever
+        it is, without another look: X-, DR- and R-learners, and forests, which estimate chances by trees of their own where they are estimated here or known to be 0 or
+        1. Candidates with a propensity of their own keep it.
     clip : float
         Propensities are kept at least this far from 0 and 1, with a warning that says for how many rows.
     ridge : float or "auto"
@@ -191,7 +192,7 @@ class UpliftStacking(Stack):
         seed, n_given, counted = make_seed(self.random_state), len(data), np.arange(len(data))
         if (kept := rows_that_count(data, self.cv)) is not data:
             data, counted = kept, np.flatnonzero(data.weights > 0)
-        candidates = read_candidates(self.estimators, data, choice, lambda: default_candidates(self.propensity))
+        candidates = read_candidates(self.estimators, data, choice, default_candidates)
         for model in candidates.values():
             check_parameters(model)
         folds = make_folds(data, self.cv, np.uint64(seed_of(seed, _FOLDS)))
