@@ -140,7 +140,7 @@ class Unseen:
         if not self.lines.kept:
             return ""
         step, j, out = job
-        return digest(self._data, fingerprint(self.models[j]), repr((j, step, self.steps[step], out)))
+        return digest(self._data, fingerprint(self.models[j]), repr((j, step, self.steps[step], self.most[j], out)))
 
     def _read(self, key: str, n: int) -> Floats | None:
         found = self.lines.find_key(key) if self.lines.kept else None
