@@ -10,8 +10,10 @@ import pytest
 from sklearn.linear_model import Ridge
 
 import upturn
+from upturn._nuisance import fit_propensity
 from upturn.ensemble import UpliftAuto, _auto, _effort
 from upturn.ensemble._effort import EFFORTS, Effort, make_steps, trees_of, with_trees
+from upturn.ensemble._search import Search
 from upturn.ensemble._unseen import Unseen
 from upturn.meta import DRLearner, OneVsControl, SLearner, TLearner, XLearner
 from upturn.metrics import auuc
@@ -48,7 +50,7 @@ def test_the_model_that_is_right_wins_and_is_measured_on_rows_it_has_not_seen():
     assert list(board["model"][:2]) == ["UpliftAuto", "average effect"]
     assert board["gain"][0] > 2 * board["se"][0]
     assert set(board["model"][2:]) == set(CANDIDATES)
-    assert "took no part" in repr(board)
+    assert "no candidate was fitted to" in repr(board)
     assert "<table>" in model._fitted_html()
     assert model.evidence_["pvalue"][0] < 1e-4
 
@@ -98,9 +100,9 @@ def test_what_is_held_out_is_what_the_same_search_without_a_fold_predicts():
     captured = {}
     measure = UpliftAuto._measure
 
-    def keep(self, search, data, choice, scored):
+    def keep(self, search, data, choice, scored, chance):
         captured.update(scored)
-        measure(self, search, data, choice, scored)
+        measure(self, search, data, choice, scored, chance)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(UpliftAuto, "_measure", keep)
@@ -112,25 +114,83 @@ def test_what_is_held_out_is_what_the_same_search_without_a_fold_predicts():
     assert sorted(np.concatenate([at for at, _, _ in captured.values()])) == list(range(500))
 
 
-def test_a_fold_that_is_held_out_changes_nothing_that_is_predicted_for_it():
+def test_a_fold_that_is_held_out_changes_nothing_that_is_predicted_without_it(monkeypatch):
     X, y, t = trial(400)
-    captured = []
-    measure = UpliftAuto._measure
+    pinned = [(np.flatnonzero(np.arange(400) % 4 != f), np.flatnonzero(np.arange(400) % 4 == f)) for f in range(4)]
+    monkeypatch.setattr(_auto, "make_folds", lambda data, cv, seed: pinned)
+    searches, run = [], Search.run
 
-    def keep(self, search, data, choice, scored):
-        captured.append({fold: (at, total.copy()) for fold, (at, total, _) in scored.items()})
-        measure(self, search, data, choice, scored)
+    def keep(self, outer, description):
+        searches.append(self)
+        return run(self, outer, description)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(UpliftAuto, "_measure", keep)
-        options = {**QUICK, "estimators": {"T": TLearner(Ridge()), "S": SLearner(Ridge())}, "cv": 4}
-        quiet(UpliftAuto(**options), X, y, t)
-        rows = captured[0][0][0]
-        changed = y.copy()
-        changed[rows] += 1e-9 * np.arange(len(rows))  # too little to change the folds
-        quiet(UpliftAuto(**options), X, changed, t)
-    # the loss's model of outcomes is cross-fitted once; what candidates learn must not see the fold
-    assert captured[0][0][1] == pytest.approx(captured[1][0][1], abs=1e-6)
+    monkeypatch.setattr(Search, "run", keep)
+    outer, found = 1, []
+    changed = y.copy()
+    changed[pinned[outer][1]] += 3 * y.std()
+    for outcomes in (y, changed):
+        quiet(UpliftAuto(**{**QUICK, "cv": 4}), X, outcomes, t)
+        found.append(searches[-1].unseen)
+    one, two = found
+    jobs = [job for job in one._known if job in two._known]
+    without = [job for job in jobs if outer in job[2]]
+    assert {job[2] for job in without} == {(1,), (0, 1), (1, 2), (1, 3)}
+    for step, j, out in without:
+        np.testing.assert_array_equal(one.take(step, j, out, [outer]), two.take(step, j, out, [outer]))
+    others = [(one.take(*job, job[2][:1]), two.take(*job, job[2][:1])) for job in jobs if outer not in job[2]]
+    assert any((before != after).any() for before, after in others)  # who sees the fold does notice
+
+
+def test_where_one_effect_was_found_no_search_without_a_fold_is_run(monkeypatch):
+    X, y, t = trial(400, size=0.0)
+    after, original, run = [], Unseen.fit, Search.run
+
+    def searched(self, outer, description):
+        result = run(self, outer, description)
+        after.append("searched")
+        return result
+
+    def fitted(self, job, learnt):
+        if after:
+            after.append("fitted")
+        return original(self, job, learnt)
+
+    monkeypatch.setattr(Search, "run", searched)
+    monkeypatch.setattr(Unseen, "fit", fitted)
+    for arms in (1, 2):
+        X, y, t = trial(400, size=0.0, arms=arms)
+        after.clear()
+        model = quiet(UpliftAuto(cv=3, **QUICK), X, y, t)
+        assert model.constant_
+        assert after == ["searched"]
+        held = model.held_out_
+        assert (float(held), held.low, held.high) == (0.0, 0.0, 0.0)
+        assert list(model.leaderboard_["gain"][:2]) == [0.0, 0.0]
+    monkeypatch.setattr(_auto, "_LARGE", 300)  # one fold held out, of which all rows are predicted
+    assert quiet(UpliftAuto(cv=3, **QUICK), X, y, t).held_out_ == held
+
+
+def test_chances_of_what_is_measured_are_by_models_that_have_not_seen_it(monkeypatch):
+    X, y, _ = trial(600)
+    t = (np.random.default_rng(1).random(600) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
+    y = y + t * X[:, 0]
+    captured, measure = [], UpliftAuto._measure
+
+    def keep(self, search, data, choice, scored, chance):
+        captured.append((search, data, choice, scored))
+        measure(self, search, data, choice, scored, chance)
+
+    monkeypatch.setattr(UpliftAuto, "_measure", keep)
+    model = quiet(UpliftAuto(cv=3, **{**QUICK, "propensity": "logistic"}), X, y, t)
+    (_, data, choice, scored), score, chance = captured[0], np.empty(600), np.empty((600, 2))
+    for at, total, _ in scored.values():
+        score[at] = total[:, 0] - total[:, 0].mean()
+        others = np.setdiff1d(np.arange(600), at)
+        chance[at] = np.clip(fit_propensity(choice, data.take(others)).predict(X[at]), 0.01, 0.99)
+    assert not model.constant_
+    assert float(model.held_out_) == pytest.approx(auuc(y, score, t, propensity=chance))
+    seen = fit_propensity(choice, data).predict(X)
+    assert float(model.held_out_) != pytest.approx(auuc(y, score, t, propensity=seen), rel=1e-6)
 
 
 @pytest.mark.parametrize("arms", [1, 2])
@@ -282,6 +342,9 @@ def test_steps_and_the_order_of_rows():
 def test_trees_are_counted():
     assert trees_of(UpliftForest(30), 1) == 30
     assert trees_of(UpliftForest(30, center=True), 1) == 60
+    assert trees_of(UpliftForest(30, propensity="trees"), 1) == 30 * 14
+    assert trees_of(UpliftForest(30, propensity="trees", center=True), 1) == 30 * 14
+    assert trees_of(UpliftCalibrator(UpliftForest(10, propensity="trees"), cv=3), 1) == 40 * 14
     assert trees_of(TLearner(), 2) == 300
     assert trees_of(TLearner(Ridge()), 1) == 4
     assert trees_of(DRLearner(cv=3), 1) == 700

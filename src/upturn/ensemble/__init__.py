@@ -11,7 +11,7 @@
 ``_unseen``          predictions of rows that a fit has not seen, made once and kept in a journal
 ``_evidence``        whether effects differ at all
 ``_search``          the halving of candidates, and the stack of those that are left
-``_measured``        what a search predicts for rows that took no part in it
+``_measured``        what a search predicts for rows that no candidate has seen
 ``_auto``            the model that chooses
 ===================  ==============================================================================================
 """

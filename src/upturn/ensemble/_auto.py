@@ -1,4 +1,4 @@
-"""The model that chooses: candidates of all families, halved, stacked, and measured on rows that took no part in the choice."""
+"""The model that chooses: candidates of all families, halved, stacked, and measured on rows that no candidate has seen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from upturn._arrays import Indices, Ints
+from upturn._arrays import Floats, Indices, Ints
 from upturn._columns import warn_user
 from upturn._experiment import Experiment
 from upturn._nuisance import (
@@ -44,7 +44,7 @@ from upturn._target import Label, decode
 from upturn.ensemble._candidates import many_candidates, read_candidates
 from upturn.ensemble._effort import EFFORTS, Clock, EffortName, Step, make_steps, trees_of
 from upturn.ensemble._evidence import feature_scores, words_of
-from upturn.ensemble._losses import make_problems
+from upturn.ensemble._losses import Problem, make_problems
 from upturn.ensemble._measured import Scored, around_mean, honest_gain, predict_held_out
 from upturn.ensemble._search import Found, Search
 from upturn.ensemble._stack import AVERAGE, Stack, check_numbers
@@ -74,8 +74,10 @@ class UpliftAuto(Stack):
     3. Unless the rows show that effects differ, everybody is predicted the average effect, and a warning says so, with the
        number of rows that might show more. The test looks three times, at 9% together: do effects predicted for unseen rows go
        with effects, does any single feature, do all features together?
-    4. All of this is done again without each fold, and what it predicts for the rows of that fold is measured: ``held_out_`` is not
-       what anything was chosen by. From 20,000 rows on one fold is held out, and the models chosen without it are fitted to all rows at the end.
+    4. All of this is done again without each fold, and what it predicts for the rows of that fold is measured: for ``held_out_`` no candidate was
+       fitted to those rows or chosen by them. (The loss is not made again: its models of outcomes and arms, which are cross-fitted over all folds, have
+       seen them.) From 20,000 rows on one fold is held out, and the models chosen without it are fitted to all rows at the end. Where step 3 has found one effect
+       for everybody, the search ends there, and what is measured is that constant.
 
     Parameters
     ----------
@@ -117,7 +119,7 @@ class UpliftAuto(Stack):
         The model itself, the average effect and every candidate: rows it was last compared on, gain over the average effect with its
         standard error, and weight (mean of the arms). The model's own gain is that of the rows of ``held_out_``.
     held_out_ : Estimate or None
-        The metric with its 95% interval, on rows that took no part in any choice.
+        The metric with its 95% interval, on rows that no candidate was fitted to or chosen by (step 4); that of a constant where ``constant_``.
     constant_ : bool
         Whether everybody is predicted the average effect.
     evidence_ : Table
@@ -235,28 +237,30 @@ class UpliftAuto(Stack):
         )  # fmt: skip
         rows = np.flatnonzero(place < steps[-1].asked)
         compared = data.take(rows)
-        problems = self._make_problems(compared, fold[rows], n_folds, choice, seed)
+        problems, chance = self._make_problems(compared, fold[rows], n_folds, choice, seed)
         search = Search(unseen, rows, problems, feature_scores(compared), n_folds, len(steps))
         # A search without a fold needs two others.
         outers = [] if self.metric is None or n_folds < 3 else [0] if n >= _LARGE else list(range(n_folds))
         only = outers[0] if n >= _LARGE and outers else None  # the search that is measured is the one that is used
         found = search.run(only, "")
         scored = predict_held_out(search, found, outers, only)
-        self._measure(search, data, choice, scored)
+        self._measure(search, data, choice, scored, chance)
         self._keep_found(search, found, list(candidates), data)
         self._fit_members(search, found, list(candidates), clock)
         self._write_notes(unseen, list(candidates))
         if self.verbose:
             print(self._make_board())
 
-    def _make_problems(self, data: Experiment, fold: Ints, n_folds: int, choice: Choice, seed: np.uint64) -> Any:
-        """The loss of every arm on the rows that candidates are compared on."""
+    def _make_problems(
+        self, data: Experiment, fold: Ints, n_folds: int, choice: Choice, seed: np.uint64
+    ) -> tuple[list[Problem], Floats]:
+        """The loss of every arm on the rows that candidates are compared on, and the chances of the arms there by models that have not seen the row's fold."""
         folds = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(n_folds)]
         chance = clip_propensity(crossfit_propensity(choice, data, folds, self.n_jobs), self.clip, type(self).__name__)
         own = np.uint64(seed_of(seed, _NUISANCE))
-        return make_problems("r", self.estimator, data, chance, folds, own, self.n_jobs)
+        return make_problems("r", self.estimator, data, chance, folds, own, self.n_jobs), chance
 
-    def _measure(self, search: Search, data: Experiment, choice: Choice, scored: Scored) -> None:
+    def _measure(self, search: Search, data: Experiment, choice: Choice, scored: Scored, chance: Floats) -> None:
         """The metric of the held-out rows, and their gain over the average effect."""
         self.held_out_, self._honest = None, np.array([np.nan, np.nan])
         if not scored:
@@ -266,11 +270,7 @@ class UpliftAuto(Stack):
         scores = np.concatenate([around_mean(total) for _, total, _ in scored.values()])
         part, options = data.take(rows), {}
         if choice.kind not in ("shares", "known"):
-            inside = search.rows[~np.isin(search.unseen.fold[search.rows], list(scored))]
-            learnt = search.rows if len(inside) == 0 else inside
-            options["propensity"], _ = clip_chances(
-                fit_propensity(choice, data.take(learnt)).predict(part.X), self.clip
-            )
+            options["propensity"] = self._chance_of(rows, search, data, choice, scored, chance)
         replicates = Replicates.read(_INTERVAL, 200, 0, self.n_jobs)
         self.held_out_ = find_metric(self.metric).number(
             part.y,
@@ -282,6 +282,15 @@ class UpliftAuto(Stack):
             replicates,
         )
         self._honest = honest_gain(search, scored)
+
+    def _chance_of(
+        self, rows: Indices, search: Search, data: Experiment, choice: Choice, scored: Scored, chance: Floats
+    ) -> Floats:
+        """Chances of the arms in rows that are measured, by models that have not seen their folds."""
+        if np.isin(rows, search.rows).all():
+            return chance[np.searchsorted(search.rows, rows)]
+        learnt = search.rows[~np.isin(search.unseen.fold[search.rows], list(scored))]
+        return clip_chances(fit_propensity(choice, data.take(learnt)).predict(data.X[rows]), self.clip)[0]
 
     def _keep_found(self, search: Search, found: Found, names: list[str], data: Experiment) -> None:
         """Weights and intercepts, the evidence, and the leaderboard."""
@@ -353,7 +362,7 @@ class UpliftAuto(Stack):
         if held is not None:
             words = f"{number_text(held.low)} to {number_text(held.high)}"
             notes.append(
-                f"{self.metric} of rows that took no part in anything: {number_text(float(held))} ({_INTERVAL:.0%}: {words})"
+                f"{self.metric} of rows that no candidate was fitted to or chosen by: {number_text(float(held))} ({_INTERVAL:.0%}: {words})"
             )
         if self.constant_:
             notes.append("everybody is predicted the average effect: the rows do not show that effects differ")

@@ -1,4 +1,4 @@
-"""What a search predicts for rows that took no part in it, and what that gains."""
+"""What a search predicts for rows that no candidate has seen, and what that gains."""
 
 from __future__ import annotations
 
@@ -19,8 +19,16 @@ Scored = Mapping[
 def predict_held_out(
     search: Search, found: Found, outers: list[int], only: int | None
 ) -> dict[int, tuple[Indices, Floats, Floats]]:
-    """For every fold held out: its rows, their effects by what was found without them, and the average effects found."""
+    """For every fold held out: its rows, their effects by what was found without them, and the average effects found.
+
+    Where one effect for everybody was found, that is what is measured, and no search without a fold is run.
+    """
     unseen, scored = search.unseen, dict[int, tuple[Indices, Floats, Floats]]()
+    if found.constant:
+        step = search.n_steps if only is not None else found.step
+        averages = np.array([one.average for one in found.combined])
+        places = {outer: unseen.rows(step, [outer]) for outer in outers}
+        return {outer: (at, np.tile(averages, (len(at), 1)), averages) for outer, at in places.items()}
     for done, outer in enumerate(outers):
         if done and not unseen.clock.affords(unseen.work(search.jobs(found.step, found.alive, outer)), 0.5):
             unseen.clock.cuts.append(f"{plural(done, 'fold')} of {len(outers)} measured")

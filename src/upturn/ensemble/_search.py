@@ -1,7 +1,9 @@
 """The search of UpliftAuto: many candidates on few rows, the better half of them on more, and a stack of those that are left.
 
-``Search.run(outer)`` looks at no row of the fold ``outer``: every candidate then predicts the rows of each other fold from what is left. A fit without
-two folds serves the searches without either, so that a search for every fold costs little more than twice one search.
+In ``Search.run(outer)`` no candidate is fitted to a row of the fold ``outer`` nor compared on one: each predicts the rows of every other fold from what is
+left. A fit without two folds serves the searches without either, so that a search for every fold costs little more than twice one search. The loss
+is made once, for all searches: its models of outcomes and arms are cross-fitted over all folds, so what is taken off a row's outcome was learnt from
+other folds, ``outer`` among them.
 """
 
 from __future__ import annotations
