@@ -153,6 +153,14 @@ def table(results, effort):
         cells += [f"{sum(covered)} of {len(covered)}", f"{sum(not row['constant'] for row in rows[True])}"]
         cells += [f"{np.mean([row['share'] for row in rows[True]]):.2f}", f"{np.mean(best):.2f}"]
         lines.append("| " + " | ".join(cells) + " |")
+    measured = [row for row in whole[False] if "held_out" in row]
+    if measured:
+        rest = [low <= 0 <= high for _, low, high in (row["held_out"] for row in measured) if (low, high) != (0, 0)]
+        lines += [
+            "",
+            f"Of these {len(measured)} intervals {len(measured) - len(rest)} are exactly [0, 0], because one effect for everybody was found and that is "
+            f"what is measured; of the other {len(rest)}, {sum(rest)} cover 0.",
+        ]
     good = [row for row in whole[True] if max(row["alone"].values()) >= 0.9]
     if good:
         enough = sum(row["share"] >= 0.8 for row in good)

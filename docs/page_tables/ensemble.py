@@ -44,18 +44,22 @@ def measured():
 
 
 def gradient():
-    """The trial of gradient boosting of uplift trees, and learners over boosting of three libraries: what each adds to the X-learner."""
+    """The trial of gradient boosting of uplift trees, and learners over boosting of three libraries: what each adds to the X-learner, and it to each."""
     rows = quality("gradient")
-    words = {"gradient-d2-r0.1-l30": "gradient boosting of uplift trees, depth 2"}
+    tried = "gradient-d2-r0.1-l30"
+    words = {"x": "X-learner", tried: "gradient boosting of uplift trees, depth 2"}
     words |= {name: f"{name.upper()}-learner" for name in ("dr", "r", "s", "t")}
     for library, named in (("lightgbm", "LightGBM"), ("sklearn", "scikit-learn")):
         words |= {f"{library}-{name}": f"{name.upper()}-learner over {named}'s boosting" for name in ("x", "r", "dr")}
-    lines = ["| | sets for choosing | the reporting half |", "|---|---|---|"]
+    lines = [
+        "| | beside the X-learner, sets for choosing | the same, the reporting half | gradient boosting beside it, the reporting half |",
+        "|---|---|---|---|",
+    ]
+    half = {name: [row for row in rows if row["half"] == name] for name in ("choose", "report")}
     for model, said in words.items():
-        cells = [
-            added([row for row in rows if row["half"] == half], "x", model, "auuc", 4) for half in ("choose", "report")
-        ]
-        lines.append(f"| {said} | {cells[0]} | {cells[1]} |")
+        cells = [added(half[name], "x", model, "auuc", 4) if model != "x" else "" for name in half]
+        cells.append(added(half["report"], model, tried, "auuc", 4) if model != tried else "")
+        lines.append(f"| {said} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
