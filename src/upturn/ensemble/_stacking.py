@@ -70,9 +70,10 @@ class UpliftStacking(Stack):
     estimator : classifier or regressor, optional
         The model of outcomes inside the loss; by default the mixture of gradient boosting and a line that is nearer to unseen outcomes.
     propensity : "auto", "shares", "logistic", "boosting", classifier, number(s) or column name(s)
-        Probability of the arms inside the loss, as in :class:`upturn.meta.RLearner`, and in candidates. Those at "auto" take what is chosen here, whatever
-        it is, without another look: X-, DR- and R-learners, and forests, which estimate chances by trees of their own where they are estimated here or known to be 0 or
-        1. Candidates with a propensity of their own keep it.
+        Probability of the arms inside the loss, as in :class:`upturn.meta.RLearner`, and in candidates. X-, DR- and R-learners at "auto" take what is chosen
+        here, whatever it is, without another look. So do forests, also inside other models; where chances are estimated here, or a column holds
+        chances of 0 or 1, they estimate them by trees of their own. What sees one arm of several, or a learner inside another model, looks for itself
+        unless shares are chosen. Candidates with a propensity of their own keep it.
     clip : float
         Propensities are kept at least this far from 0 and 1, with a warning that says for how many rows.
     ridge : float or "auto"
