@@ -27,7 +27,7 @@ def plan(size):
     for method in METHODS:
         for name in names:
             if name in LARGE:  # minutes each
-                yield {"set": name, "method": method, "grid": "few"}, {"medium": 1, "full": 16}[size]
+                yield {"set": name, "method": method, "grid": "few"}, {"medium": 16, "full": 128}[size]
             elif (name, method) != ("bladder", "Diff-pred SVM"):  # "we were not able to run"
                 yield {"set": name, "method": method}, _SPLITS[size]
 

@@ -29,7 +29,7 @@ def plan(size):
         for method in METHODS:
             for name in names:
                 if name in LARGE:
-                    yield {"set": name, "method": method, "p": p, "grid": "few"}, {"medium": 1, "full": 16}[size]
+                    yield {"set": name, "method": method, "p": p, "grid": "few"}, {"medium": 16, "full": 128}[size]
                 else:
                     yield {"set": name, "method": method, "p": p}, _SPLITS[size]
 
