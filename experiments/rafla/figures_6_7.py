@@ -43,12 +43,12 @@ def plan(size):
         yield {"set": "simulated", "rows": 600, "noise": 10}, 1
         return
     for name in SETS:
-        folds = {"quick": 1, "medium": 10, "full": 10 if name != "simulated" else 100}[size]
+        sets = {"medium": 10, "full": 100}.get(size, 1) if name == "simulated" else 1  # of ten folds each
         yield (
             {"set": name, "rows": 2000, "noise": 20}
             if size == "quick" and name == "simulated"
             else {"set": name, "noise": 100},
-            folds,
+            1 if size == "quick" else 10 * sets,
         )
 
 

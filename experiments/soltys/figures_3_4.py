@@ -30,7 +30,7 @@ def plan(size):
     for height in (1, 3):
         for name in {"smoke": ["hodg"], "quick": ["veteran", "hodg"]}.get(size, SETS):
             case = {"set": name, "height": height, "rounds": 9 if size == "smoke" else ROUNDS}
-            yield case, splits // 16 if name == "Hillstrom" else splits
+            yield case, splits // 16 if name == "Hillstrom" and size != "full" else splits
 
 
 def run(case, seed):
