@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.quality import ranks, rivals, run, sets, show, tuned
 from benchmarks.quality.simulated import SIMULATED
 from benchmarks.rivals import __main__ as rivals_main
-from benchmarks.rivals import _call, _speed
+from benchmarks.rivals import _call, _drive, _speed
 
 from upturn.datasets import PAPER_ROWS
 
@@ -165,6 +165,18 @@ def test_ratios_are_at_the_largest_common_size_and_growth_is_a_slope():
     assert "| upturn | 1 | 1,600 | 0.4 | 1.0 | 3 | 0.50 |" in lines
     assert "| other | 2 | 400 | 16 | 80.0 | 20 | – |" in lines
     assert _speed.exponent([10, 100, 1000], [2.0, 20.0, 200.0]) == pytest.approx(1.0)
+    assert "| other | 2 | 400 | 16 | – | – | – |" in _speed.page({"AUUC": {"other": {**theirs, "megabytes": [None, None]}}})
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="as the kernel of Linux counts")
+def test_memory_that_an_earlier_run_filled_and_freed_is_not_hidden():
+    def job():
+        return sum(block[0] for block in [np.ones(1000) for _ in range(10_000)])  # 80 MB of the heap
+
+    job()
+    with _drive.Peak() as peak:
+        job()
+    assert 70e6 < peak.extra < 200e6
 
 
 def test_ranks_and_their_critical_difference(tmp_path):

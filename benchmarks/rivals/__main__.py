@@ -29,6 +29,9 @@ def main(arguments: list[str] | None = None) -> None:
     speeds.add_argument("--jobs", nargs="*", default=list(speed.JOBS), choices=list(speed.JOBS))
     speeds.add_argument("--only", nargs="*", help="names of contestants; upturn always runs")
     speeds.add_argument("--repeats", type=int, default=3)
+    memories = commands.add_parser("memory", help="measure the memory anew at the largest size of every job, not the time")
+    memories.add_argument("--jobs", nargs="*", default=list(speed.JOBS), choices=list(speed.JOBS))
+    memories.add_argument("--only", nargs="*", help="names of contestants; upturn always runs")
     commands.add_parser("page", help="write docs/rivals.md from the results")
     asked = parser.parse_args(arguments)
     if asked.command == "list":
@@ -39,6 +42,9 @@ def main(arguments: list[str] | None = None) -> None:
         install(asked.names or [name for name in files() if name != OURS])
     elif asked.command == "speed":
         speed.run(asked.jobs, speed.contestants(asked.only), asked.repeats)
+        PAGE.write_text(page(PAGE.read_text()))
+    elif asked.command == "memory":
+        speed.memory(asked.jobs, speed.contestants(asked.only))
         PAGE.write_text(page(PAGE.read_text()))
     else:
         PAGE.write_text(page(PAGE.read_text()))

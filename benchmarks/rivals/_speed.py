@@ -95,6 +95,24 @@ def run(jobs: list[str], contestants: list[str], repeats: int) -> None:
         RESULTS.write_text(_text(results))
 
 
+def memory(jobs: list[str], contestants: list[str]) -> None:
+    """Measure the memory anew, at the largest size that a contestant was timed at; times stay as they are."""
+    results = json.loads(RESULTS.read_text())
+    for name in jobs:
+        for one in contestants:
+            line = results.get(name, {}).get(one)
+            if not line or not line["seconds"]:
+                continue
+            if version_of(one) != line["version"]:
+                print(f"{one} is {version_of(one)} here, and was timed as {line['version']}: left out", file=sys.stderr)
+                continue
+            n = line["rows"][-1]
+            answer = call(one, "JOBS", name, JOBS[name].make(n), 2)  # the first loads and compiles
+            line["megabytes"] = [None] * (len(line["rows"]) - 1) + [round(answer.extra / 1e6, 1)]
+            print(f"{name}, {n:,} rows: {one} {answer.extra / 1e6:.0f} MB", flush=True)
+            RESULTS.write_text(_text(results))
+
+
 def _text(results: dict[str, Any]) -> str:
     jobs = []
     for name in JOBS:
@@ -128,9 +146,15 @@ def page(results: dict[str, Any]) -> str:
             grows = exponent(line["rows"], line["seconds"])
             shown = f"{grows:.2f}" if len(line["rows"]) > 2 and np.isfinite(grows) else "–"
             parts.append(
-                f"| {one} | {line['version']} | {n:,} | {seconds:.3g} | {ratio} | {line['megabytes'][-1]:,.0f} | {shown} |"
+                f"| {one} | {line['version']} | {n:,} | {seconds:.3g} | {ratio} | {_megabytes(line)} | {shown} |"
             )
     return "\n".join(parts) + "\n"
+
+
+def _megabytes(line: dict[str, Any]) -> str:
+    """Memory at the largest size; – where it was not measured."""
+    taken = line["megabytes"][-1] if line["megabytes"] else None
+    return "–" if taken is None else f"{taken:,.0f}"
 
 
 def contestants(only: list[str] | None) -> list[str]:
