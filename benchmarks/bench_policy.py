@@ -1,6 +1,6 @@
 """Seconds to plan a budget for a million people, beside scipy's HiGHS on the same linear program.
 
-python benchmarks/bench_policy.py
+python benchmarks/bench_policy.py [--keep]      # --keep writes benchmarks/policy.json
 """
 
 import json
@@ -37,6 +37,9 @@ def main():
             line["gap to the optimum"] = best - plan.predicted_gain
         lines.append(line)
         print(json.dumps(line), flush=True)
+    if "--keep" in sys.argv:
+        body = ",\n".join(f" {json.dumps(line)}" for line in lines)
+        (Path(__file__).resolve().parent / "policy.json").write_text(f"[\n{body}\n]\n")
 
 
 if __name__ == "__main__":

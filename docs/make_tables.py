@@ -10,19 +10,48 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS), str(DOCS.parent)]
-from page_tables import boosting, defaults, ensemble, meta, metrics, report, rivals, scale, svm, trees, umodl  # noqa: E402
+from page_tables import (  # noqa: E402
+    boosting,
+    command,
+    defaults,
+    ensemble,
+    meta,
+    metrics,
+    policy,
+    report,
+    rivals,
+    scale,
+    svm,
+    trees,
+    umodl,
+)
 
 PAGES = {
     f"{module.__name__.split('.')[-1]}.md": module.TABLES
-    for module in (boosting, defaults, ensemble, meta, metrics, report, rivals, scale, svm, trees, umodl)
+    for module in (
+        boosting,
+        command,
+        defaults,
+        ensemble,
+        meta,
+        metrics,
+        policy,
+        report,
+        rivals,
+        scale,
+        svm,
+        trees,
+        umodl,
+    )
 }
 
 
 def page(name, text):
-    """The page with its tables made anew."""
+    """The page with its tables made anew, and the sentences whose mark stands in a line."""
     for mark, make in PAGES[name].items():
-        start = text.index(f"<!-- {mark} -->\n") + len(f"<!-- {mark} -->\n")
-        text = text[:start] + make() + "\n" + text[text.index("<!-- end -->", start) :]
+        start = text.index(f"<!-- {mark} -->") + len(f"<!-- {mark} -->")
+        body = f"\n{make()}\n" if text[start] == "\n" else make()
+        text = text[:start] + body + text[text.index("<!-- end -->", start) :]
     return text
 
 

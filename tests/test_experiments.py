@@ -248,6 +248,27 @@ def test_a_picture_carries_the_digest_of_its_results(tmp_path):
     assert _draw.digest(_kept.Found([_kept.Row({"a": 1}, [0], [0.6])])) != _draw.digest(found)
 
 
+def test_the_picture_of_ranks_shows_the_committed_results():
+    drawn = _pages.DOCS / make_tables.rivals.PICTURE
+    assert _draw.stamp(drawn) == make_tables.rivals.digest(), "run python docs/make_tables.py"
+
+
+def test_a_finding_that_does_not_hold_says_why():
+    page = _compare.claims([("a", True, "1", "b"), ("c", False, "2", "other data"), ("d", False, "3"), ("e", None, "")])
+    assert "| a | holds | 1 |  |" in page
+    assert "| c | does not hold | 2 | other data |" in page
+    assert "| d | does not hold | 3 | not found out |" in page
+    assert "| e | not run yet |  |  |" in page
+    assert _compare.held([("a", True, "1"), ("c", False, "2"), ("e", None, "")]) == "1 of 2 findings hold"
+
+
+def test_marks_in_a_line_and_on_lines_of_their_own_are_filled(monkeypatch):
+    monkeypatch.setitem(make_tables.PAGES, "some.md", {"a": lambda: "7 s", "b": lambda: "| x |"})
+    before = "It takes <!-- a -->9 s<!-- end -->.\n<!-- b -->\n| y |\n<!-- end -->\n"
+    after = "It takes <!-- a -->7 s<!-- end -->.\n<!-- b -->\n| x |\n<!-- end -->\n"
+    assert make_tables.page("some.md", before) == after
+
+
 def test_the_command_lists_and_refuses(capsys):
     assert __main__.main(["list", "000"]) == 0
     listed = capsys.readouterr().out

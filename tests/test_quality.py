@@ -165,7 +165,9 @@ def test_ratios_are_at_the_largest_common_size_and_growth_is_a_slope():
     assert "| upturn | 1 | 1,600 | 0.4 | 1.0 | 3 | 0.50 |" in lines
     assert "| other | 2 | 400 | 16 | 80.0 | 20 | – |" in lines
     assert _speed.exponent([10, 100, 1000], [2.0, 20.0, 200.0]) == pytest.approx(1.0)
-    assert "| other | 2 | 400 | 16 | – | – | – |" in _speed.page({"AUUC": {"other": {**theirs, "megabytes": [None, None]}}})
+    assert "| other | 2 | 400 | 16 | – | – | – |" in _speed.page(
+        {"AUUC": {"other": {**theirs, "megabytes": [None, None]}}}
+    )
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="as the kernel of Linux counts")

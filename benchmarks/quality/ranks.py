@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,8 +51,14 @@ def cliques(found: Ranks) -> list[tuple[int, int]]:
     return runs
 
 
+def digest(found: Ranks) -> str:
+    """A short name of what the picture shows."""
+    shown = [found.models, [f"{rank:.6f}" for rank in found.mean], found.sets, f"{found.critical:.6f}"]
+    return hashlib.sha256(json.dumps(shown).encode()).hexdigest()[:16]
+
+
 def draw(found: Ranks, path: Any) -> None:
-    """The critical-difference picture: models on a line by their mean rank, bars under those that do not differ."""
+    """The critical-difference picture, stamped with its digest: models on a line by their mean rank, bars under those that do not differ."""
     from matplotlib.figure import Figure
 
     k = len(found.models)
@@ -72,4 +80,4 @@ def draw(found: Ranks, path: Any) -> None:
         xlabel=f"mean rank over {found.sets} sets, 1 the best; critical difference {found.critical:.2f}", xlim=(1, None)
     )
     axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=110, metadata={"Description": digest(found), "Software": None})

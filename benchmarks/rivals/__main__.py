@@ -29,7 +29,9 @@ def main(arguments: list[str] | None = None) -> None:
     speeds.add_argument("--jobs", nargs="*", default=list(speed.JOBS), choices=list(speed.JOBS))
     speeds.add_argument("--only", nargs="*", help="names of contestants; upturn always runs")
     speeds.add_argument("--repeats", type=int, default=3)
-    memories = commands.add_parser("memory", help="measure the memory anew at the largest size of every job, not the time")
+    memories = commands.add_parser(
+        "memory", help="measure the memory anew at the largest size of every job, not the time"
+    )
     memories.add_argument("--jobs", nargs="*", default=list(speed.JOBS), choices=list(speed.JOBS))
     memories.add_argument("--only", nargs="*", help="names of contestants; upturn always runs")
     commands.add_parser("page", help="write docs/rivals.md from the results")

@@ -57,3 +57,8 @@ TABLES = {"field": field}
 def draw(path):
     """The critical-difference picture."""
     ranks.draw(ranks.ranks(_complete()), path)
+
+
+def digest():
+    """The stamp that the picture of the committed results has."""
+    return ranks.digest(ranks.ranks(_complete()))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from page_tables._read import added, benchmark, markdown, quality
+import json
+
+from page_tables._read import ROOT, added, benchmark, markdown, quality
 
 
 def power():
@@ -36,8 +38,41 @@ def speed():
     return markdown(["problem", "upturn", "rival", "ratio", ""], rows)
 
 
+def _fuzzed(name):
+    """Results of benchmarks/bench_svm.py --fuzz."""
+    return json.loads((ROOT / "benchmarks" / "quality" / "results" / f"{name}.json").read_text())
+
+
 def _seconds(value):
     return f"{1000 * value:.2g} ms" if value < 0.01 else f"{value:.2g} s" if value < 10 else f"{value:.0f} s"
 
 
-TABLES = {"power": power, "speed": speed}
+def vanishing():
+    """How often w was 0 at p = 1."""
+    mine = [row for row in quality("svm_power") if row["model"] == "svm-p1"]
+    return f"in {sum('VanishingWarning' in row.get('warnings', []) for row in mine):,} of its {len(mine):,} fits"
+
+
+def fuzz():
+    """Awkward tables with p = 1."""
+    found = _fuzzed("svm_fuzz")
+    last = max(found, key=lambda one: one["seconds"])
+    certified, all_of = sum(one["certified"] for one in found), len(found)
+    return (
+        f"{certified} of {all_of} fits were certified to 1e-8 (w = 0 in {sum(one['vanishing'] for one in found)} of them); the slowest took {last['seconds']:.1f} s, "
+        f"for {last['rows']:,} rows"
+    )
+
+
+def fuzz_above():
+    """The same with p = 1.2."""
+    found = _fuzzed("svm_fuzz_p1.2")
+    largest = max(one["rows"] for one in found)
+    slowest = max(one["seconds"] for one in found if one["rows"] == largest)
+    return (
+        f"{sum(one['certified'] for one in found)} of {len(found)} were, {largest:,} rows in {slowest:.1f} s at most; in {sum(one['vanishing'] for one in found)} of "
+        "them one label was so rare that w was too short to see"
+    )
+
+
+TABLES = {"power": power, "speed": speed, "vanishing": vanishing, "fuzz": fuzz, "fuzz above": fuzz_above}
