@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from experiments._kept import Row
 
 FAR = 3.0  # standard errors from which on two numbers disagree
+UNKNOWN = "not found out"
 FEWEST = 8  # repeats below which a standard error says too little to judge by
 
 
@@ -84,7 +86,17 @@ def count(pairs: Iterable[Beside]) -> str:
     return f"{sum(one.verdict == 'agrees' for one in known)} of {len(known)}"
 
 
-def claims(found: Iterable[tuple[str, bool | None, str]]) -> str:
-    """Findings that the paper states in words: whether they hold here, and by which numbers."""
+def claims(found: Iterable[tuple[str, bool | None, str] | tuple[str, bool | None, str, str]]) -> str:
+    """Findings that the paper states in words: whether they hold here, by which numbers, and why not, as far as it is known (fourth)."""
     said = {True: "holds", False: "does not hold", None: "not run yet"}
-    return table(["the paper's finding", "here", "numbers"], [[text, said[holds], how] for text, holds, how in found])
+    rows = [
+        [text, said[holds], how, "" if holds in (True, None) else (*why, UNKNOWN)[0]]
+        for text, holds, how, *why in found
+    ]
+    return table(["the paper's finding", "here", "numbers", "why not"], rows)
+
+
+def held(found: Iterable[tuple[Any, ...]]) -> str:
+    """How many findings hold, of those that have been run, in words."""
+    told = [one[1] for one in found if one[1] is not None]
+    return f"{sum(map(bool, told))} of {len(told)} findings hold"

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from experiments import _draw
-from experiments._compare import claims, number, table
+from experiments._compare import claims, held, number, table
 from experiments._declared import Experiment
 from upturn.datasets import simulate_pattern
 from upturn.features import UMODLDiscretizer
@@ -17,7 +17,7 @@ EXPERIMENT = Experiment(
     shows=("Figure 3", "Figure 4", "Figure 5"),
     title="Known patterns",
     data="`simulate_pattern`: two crenels with five θ, trigonometric, scissors and continuous.",
-    protocol="Samples of 10 to 100,000 rows (40 sizes, 10 samples each; the paper does not say how many). The number of intervals found, and the root mean squared error of the effect of the interval against the true one "
+    protocol="Samples of 10 to 100,000 rows (40 sizes, 10 samples each, as in the paper). The number of intervals found, and the root mean squared error of the effect of the interval against the true one "
     "on 10,000 test rows. Also noise: how many of 50 columns without any effect are cut.",
 )
 PICTURES = ("intervals-crenel1", "intervals-crenel2", "intervals-others")
@@ -117,10 +117,14 @@ def _claims(found):
     errors = [rows[-1].mean("error")[0] for _, _, rows in ends]
     yield "the error goes to 0", max(errors) < 0.05, f"at most {number(max(errors), 3)} with most rows"
     more = [int((row.numbers("intervals") > 10).sum()) for _, _, rows in ends for row in rows]
+    largest = [n for _, _, rows in ends for row in rows for n in row.numbers("intervals") if n == 11]
     yield (
         "there are never more than ten",
         sum(more) == 0,
         f"{sum(more)} of {sum(len(row.seeds) for _, _, rows in ends for row in rows):,} samples have more",
+        f"not found out; {len(largest)} of them by one interval. The paper shows means over ten samples of a size, in which so few would hardly be seen"
+        if len(largest) == sum(more)
+        else "not found out; the paper shows means over ten samples of a size, in which so few would hardly be seen",
     )
     crenel = [_from(_of(found, "crenel1", theta)) for theta in (1.0, 0.6)]
     if all(crenel):
@@ -154,8 +158,7 @@ def report(found):
 
 
 def summary(found):
-    told = [holds for _, holds, _ in _claims(found)]
-    return f"{sum(map(bool, told))} of {len(told)} findings hold"
+    return held(_claims(found))
 
 
 def quotes(found):

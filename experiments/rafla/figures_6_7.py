@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from experiments import _draw
-from experiments._compare import claims, number, table
+from experiments._compare import claims, held, number, table
 from experiments._declared import Experiment
 from upturn.datasets import DataNotFoundError, simulate_feature_selection
 from upturn.features import FilterSelector, UMODLSelector
@@ -25,6 +25,7 @@ FILTERS = {"KL-filter": "kl", "Chi-filter": "chi2", "ED-filter": "euclidean", "L
 METHODS = ("UMODL-FS", *FILTERS)
 LEARNERS = ("T-learner, logistic", "X-learner, linear")
 NOISE = np.arange(0, 101, 10)
+FEW = 100  # successes below which a Qini coefficient says nothing
 
 EXPERIMENT = Experiment(
     paper="004",
@@ -32,7 +33,7 @@ EXPERIMENT = Experiment(
     title="Selection among noise",
     data="What is public of the paper's: a sample of 5,000 rows of Zenodo 3653141 (the paper: 100 trials of 10,000) and one of 1,000 rows of Criteo (10,000 in the paper); and `simulate_feature_selection`, 10,000 rows, a set for every repeat.",
     protocol="0, 10, …, 100 columns of standard normal noise are added. In each of ten stratified folds every selector is fitted on the training part; filters keep as many features as UMODL-FS (at least one). Qini coefficients "
-    "(scikit-uplift's convention) of a T-learner with logistic regression and an X-learner with linear regression. A fold is a repeat here; sets drawn anew continue the count.",
+    "(scikit-uplift's convention) of a T-learner with logistic regression and an X-learner with linear regression. The paper has 100 samples; a fold is a repeat here, and simulated sets drawn anew continue the count.",
 )
 PICTURES = ("selection-qini", "selection-noise")
 SETS = ("zenodo", "criteo", "simulated")
@@ -50,6 +51,8 @@ def plan(size):
             else {"set": name, "noise": 100},
             1 if size == "quick" else 10 * sets,
         )
+        if name != "simulated":
+            yield {"set": name, "about": "outcomes"}, 1
 
 
 @cache
@@ -79,6 +82,8 @@ def _judge(X, y, t, train, test):
 def run(case, seed):
     drawn, fold = divmod(seed, 10)
     X, y, t = _data(case["set"], drawn, case.get("rows"))
+    if case.get("about") == "outcomes":
+        return {"rows": len(y), "successes": int(np.sum(y == 1))}
     own, most = X.shape[1], case["noise"]
     noise = np.random.default_rng(drawn).normal(size=(len(y), most))
     full = pd.concat([X.reset_index(drop=True), pd.DataFrame(noise).add_prefix("noise")], axis=1)
@@ -120,6 +125,18 @@ def _table(found):
     return table(["mean Qini, 0 → 100 noise columns", "learner", *METHODS, "folds"], lines)
 
 
+def _behind(found):
+    """Where UMODL-FS is behind, and where it is not."""
+    shares = []
+    for name, row in _rows(found).items():
+        means = {method: row.mean(method)[0][:, :2] for method in METHODS}
+        first = means["UMODL-FS"] >= np.max([means[method] for method in FILTERS], axis=0)
+        shares.append(f"{name} {first.mean():.0%}")
+    few = [name for name, (n, _) in _about(found).items() if n < FEW]
+    small = f"; {' and '.join(few)}: too few successes to tell" if few else ""
+    return f"not found out; first in {', '.join(shares)}; the public samples are smaller than the paper's{small}"
+
+
 def _claims(found):
     rows = _rows(found)
     kept = {name: row.numbers("UMODL-FS")[:, :, 2].sum() for name, row in rows.items()}
@@ -144,7 +161,20 @@ def _claims(found):
         "UMODL-FS has the best Qini in all experiments",
         bool(first) and all(first),
         f"in {np.mean(first):.0%} of them (sets × learners × numbers of noise columns)",
+        _behind(found),
     )
+
+
+def _about(found):
+    """Successes and rows of the public samples."""
+    rows = {name: found.one(set=name, about="outcomes") for name in SETS}
+    return {name: (row.values[0]["successes"], row.values[0]["rows"]) for name, row in rows.items() if row}
+
+
+def _sets(found):
+    """How many simulated sets were run whole."""
+    row = found.one(set="simulated", noise=100)
+    return len(row.seeds) // 10 if row else 0
 
 
 def report(found):
@@ -152,14 +182,18 @@ def report(found):
         return
     yield _table(found)
     yield claims(_claims(found))
-    yield "The Criteo sample has 35 visits: its Qini coefficients are noise."
+    if about := _about(found):
+        few = [f"{name}'s {n} say next to nothing" for name, (n, _) in about.items() if n < FEW]
+        listed = ", ".join(f"{name} {n:,} of {rows:,} rows" for name, (n, rows) in about.items())
+        yield f"Successes in the samples: {listed}" + (f"; Qini coefficients of {' and '.join(few)}." if few else ".")
+    sets = _sets(found)
+    yield f"Bars of the picture are one standard deviation over folds, those of the simulated data over {sets} {'set' if sets == 1 else 'sets'} of ten folds."
     yield "![Qini coefficients against noise columns](images/selection-qini.png)"
     yield "![Noise among what is kept](images/selection-noise.png)"
 
 
 def summary(found):
-    told = [holds for _, holds, _ in _claims(found)]
-    return f"{sum(map(bool, told))} of {len(told)} findings hold; smaller samples than the paper's"
+    return f"{held(_claims(found))}; smaller samples than the paper's, {_sets(found)} of 100 simulated sets"
 
 
 def quotes(found):
@@ -172,9 +206,19 @@ def draw(found):
     second, below = _draw.panels(1, len(rows), 4.2, 3.2)
     for j, (name, row) in enumerate(rows.items()):
         for m, method in enumerate(METHODS):
-            mean = row.mean(method)[0]
+            mean, error = row.mean(method)
+            spread = error * np.sqrt(len(row.seeds))
             for k, learner in enumerate(LEARNERS):
                 axes[k, j].plot(NOISE, mean[:, k], label=method, **_draw.style(m))
+                axes[k, j].errorbar(
+                    NOISE + m - 2.5,
+                    mean[:, k],
+                    spread[:, k],
+                    fmt="none",
+                    ecolor=_draw.COLOURS[m],
+                    elinewidth=0.8,
+                    alpha=0.6,
+                )
                 axes[k, j].set(title=f"{name}: {learner}", xlabel="noise columns", ylabel="Qini")
             below[0, j].plot(NOISE[1:], 100 * mean[1:, 2] / NOISE[1:], label=method, **_draw.style(m))
             below[0, j].set(title=name, xlabel="noise columns", ylabel="% of them kept")

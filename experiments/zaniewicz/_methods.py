@@ -30,15 +30,15 @@ def split(data, k: int, stratify: str = "arm-outcome"):
     return next(islice(splits.split(data.X, data.y, data.treatment), k, None))
 
 
-def area(name: str, method: str, k: int, p: float = 1.0, few: bool = False) -> float:
+def area(name: str, method: str, k: int, p: float = 1.0, few: bool = False, pruned: bool = True) -> float:
     """AUUC of a tuned method on the k-th split of a set of Table 6.4.1. ``few``: a small grid."""
     data = load(name)
     train, test = split(data, k)
-    score = tuned(method, data, train, test, k, p, few)
+    score = tuned(method, data, train, test, k, p, few, pruned)
     return auuc(data.y[test], score, data.treatment[test])
 
 
-def tuned(method: str, data, train, test, seed: int, p: float = 1.0, few: bool = False):
+def tuned(method: str, data, train, test, seed: int, p: float = 1.0, few: bool = False, pruned: bool = True):
     """Scores of the test rows."""
     part = data.X.iloc[train], data.y[train], data.treatment[train]
     if method in ("Uplift SVM", "Class-transf SVM"):
@@ -47,7 +47,8 @@ def tuned(method: str, data, train, test, seed: int, p: float = 1.0, few: bool =
             grid = {"Cs": 0.5 * (COSTS[[0, 2, 4]] if few else COSTS), "ratios": [1.0]}
         return UpliftSVMCV(**grid, p=p, random_state=seed).fit(*part).predict(data.X.iloc[test])
     if method == "Uplift Tree":
-        return UpliftTree(prune=True, random_state=seed).fit(*part).predict(data.X.iloc[test])
+        grown = {"prune": True} if pruned else {"min_samples_split": 2, "min_samples_leaf": 1, "min_samples_arm": 1}
+        return UpliftTree(**grown, random_state=seed).fit(*part).predict(data.X.iloc[test])
     scores, (y, t) = _CLASSICAL[method], part[1:]
     costs = COSTS[[0, 2, 4]] if few else COSTS
     areas = np.zeros(len(costs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import replace
 
@@ -154,7 +155,13 @@ def report(found):
             [reading, READINGS[reading], f"{min(splits)} to {max(splits)}", count(pairs.values()), ", ".join(off)]
         )
     yield "Exchanging the arms or the outcomes changes nothing, as it must: all labels of the machine change sign, and so does the ranking."
-    yield f"{len(rows)} readings were tried. How many sets come within three standard errors of the printed area:"
+    agree = _agreeing(found)
+    most = [f"*{reading}* ({sum(agree[reading])} of {len(agree[reading])})" for reading in _best(found)]
+    left = f", {len(READINGS) - len(rows)} more are written" if len(rows) < len(READINGS) else ""
+    yield (
+        f"{len(rows)} readings were tried{left}. Most sets agree under {' and '.join(most)}; as everywhere here, {count(one for _, one in _pairs(found, _run(found)[0]))} do. "
+        "How many sets come within three standard errors of the printed area:"
+    )
     yield table(["reading", "what it is", "splits", "agree", "sets that do not"], rows)
     yield "Counts of readings with other numbers of splits differ by chance too, as those of the two exchanges do."
     wide = [["", *("paper", *_run(found))]]
@@ -167,8 +174,22 @@ def report(found):
     yield table(wide[0], body)
 
 
+def _agreeing(found):
+    """For every reading: of each set that can be judged, whether it agrees."""
+    return {
+        reading: [one.verdict == "agrees" for _, one in _pairs(found, reading) if not math.isnan(one.z)]
+        for reading in _run(found)
+    }
+
+
+def _best(found):
+    """The readings under which most sets agree."""
+    agree = {reading: sum(one) for reading, one in _agreeing(found).items()}
+    return [reading for reading, n in agree.items() if n == max(agree.values())]
+
+
 def quotes(found):
-    best = max(_run(found), key=lambda reading: sum(one.verdict == "agrees" for _, one in _pairs(found, reading)))
+    best = _best(found)[0]
     return {
         "tried": str(len(_run(found))),
         "first": count(one for _, one in _pairs(found, _run(found)[0])),
@@ -177,14 +198,14 @@ def quotes(found):
 
 
 def explanations():
-    """A sentence for every set: which readings bring it to the printed area, by more than chance on the same splits."""
+    """A sentence for every set, on the uplift machine: which readings bring it to the printed area, by more than chance on the same splits; and the sets where it agrees anyway."""
     found = _kept.read(Part("zaniewicz.readings", EXPERIMENT, sys.modules[__name__]))
     first, *others = READINGS
     cells = {reading: dict(_pairs(found, reading)) for reading in READINGS}
     said = dict.fromkeys(PAPER_ROWS, "")
     for name, one in cells[first].items():
         if one.verdict == "agrees":
-            said[name] = "the uplift machine with p = 2 agrees, so it is hardly the data"
+            said[name] = "with p = 2, C = 1 and ratio 1 it does, so it is hardly the data"
         elif one.verdict == "does not agree":
             near = [
                 reading
@@ -194,7 +215,7 @@ def explanations():
             said[name] = (
                 "would, if " + " or ".join(f"*{reading}*" for reading in near) if near else "no reading tried does"
             )
-    return said
+    return said, {name for name, one in cells[first].items() if one.verdict == "agrees"}
 
 
 def _moved(found, name, first, reading):

@@ -49,8 +49,10 @@ def pairs(found):
 
 
 def report(found):
-    everything, why = list(pairs(found)), explanations()
-    yield f"{_compare.count(one for *_, one in everything)} cells are within {_compare.FAR:g} standard errors of the printed ones."
+    everything, (why, _) = list(pairs(found)), explanations()
+    yield (
+        f"{_compare.count(one for *_, one in everything)} cells are within {_compare.FAR:g} standard errors of the printed ones; the column of standard errors is of our mean alone, z counts the paper's, too."
+    )
     rows = []
     for p in POWERS:
         for method in METHODS:

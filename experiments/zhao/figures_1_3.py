@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from experiments import _draw
-from experiments._compare import claims, number, table
+from experiments._compare import claims, held, number, table
 from experiments._declared import Experiment
 from upturn.datasets import simulate_zhao_2d
 from upturn.trees import CTSForest, UCTSForest
@@ -115,6 +115,21 @@ def _table(found):
     )
 
 
+def _at_80(found, chosen):
+    """How much more the chosen min_split earns than 80, on the sets that it was chosen by."""
+    parts = []
+    for name, split in chosen.items():
+        rows = [found.one(forest=name, min_split=one, sets="tuning") for one in (split, 80)]
+        if split not in (80, None) and all(rows):
+            n = min(len(row.seeds) for row in rows)
+            gain = rows[0].numbers("earned")[:n] - rows[1].numbers("earned")[:n]
+            error = gain.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
+            parts.append(
+                f"{name} earns {number(gain.mean(), 3)} ± {number(1.96 * error, 3)} more with {split} than with 80"
+            )
+    return f"not found out; {', '.join(parts)} on the sets that choose" if parts else "not found out"
+
+
 def _claims(found):
     at = {name: row for name, split, row in _judged(found) if split == 80}
     if not {"UCTS", "CTS"} <= set(at):
@@ -124,6 +139,7 @@ def _claims(found):
         "min_split = 80 is best for both",
         None if None in chosen.values() else set(chosen.values()) == {80},
         ", ".join(f"{name} {split}" for name, split in chosen.items() if split),
+        _at_80(found, chosen),
     )
     n = min(len(row.seeds) for row in at.values())
     less = [np.mean(at["UCTS"].numbers(key)[:n] < at["CTS"].numbers(key)[:n]) for key in ("changes", "variation")]
@@ -149,8 +165,7 @@ def report(found):
 
 
 def summary(found):
-    told = [holds for _, holds, _ in _claims(found) if holds is not None]
-    return f"{sum(map(bool, told))} of {len(told)} findings hold"
+    return held(_claims(found))
 
 
 def quotes(found):
