@@ -151,10 +151,9 @@ def report(found):
         pairs = dict(_pairs(found, reading))
         off = [name for name, one in pairs.items() if one.verdict != "agrees"]
         splits = [len(row.seeds) for row in found.where(reading=reading)]
-        rows.append(
-            [reading, READINGS[reading], f"{min(splits)} to {max(splits)}", count(pairs.values()), ", ".join(off)]
-        )
-    yield "Exchanging the arms or the outcomes changes nothing, as it must: all labels of the machine change sign, and so does the ranking."
+        rows.append([reading, READINGS[reading], _range(splits), count(pairs.values()), ", ".join(off)])
+    if all(_same(found, reading) for reading in ("arms exchanged", "minority succeeds")):
+        yield "Exchanging the arms or the outcomes changes nothing, as it must: all labels of the machine change sign, and so does the ranking."
     agree = _agreeing(found)
     most = [f"*{reading}* ({sum(agree[reading])} of {len(agree[reading])})" for reading in _best(found)]
     left = f", {len(READINGS) - len(rows)} more are written" if len(rows) < len(READINGS) else ""
@@ -163,7 +162,8 @@ def report(found):
         "How many sets come within three standard errors of the printed area:"
     )
     yield table(["reading", "what it is", "splits", "agree", "sets that do not"], rows)
-    yield "Counts of readings with other numbers of splits differ by chance too, as those of the two exchanges do."
+    if len({len(row.seeds) for row in found.rows}) > 1:
+        yield "Counts of readings with other numbers of splits differ by chance, too."
     wide = [["", *("paper", *_run(found))]]
     cells = {reading: dict(_pairs(found, reading)) for reading in _run(found)}
     body = [
@@ -172,6 +172,21 @@ def report(found):
         if any(name in cell for cell in cells.values())
     ]  # fmt: skip
     yield table(wide[0], body)
+
+
+def _same(found, reading):
+    """Whether a reading gives the areas of the first one, on the same splits."""
+    apart = []
+    for row in found.where(reading=reading):
+        first = found.one(set=row.case["set"], reading=next(iter(READINGS)))
+        by_seed = dict(zip(first.seeds, first.values, strict=True)) if first else {}
+        apart += [abs(v - by_seed[k]) for k, v in zip(row.seeds, row.values, strict=True) if by_seed.get(k) is not None]
+    return bool(apart) and max(apart) < 1e-4
+
+
+def _range(numbers):
+    low, high = min(numbers), max(numbers)
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def _agreeing(found):
