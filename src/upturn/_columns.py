@@ -220,6 +220,20 @@ def followed(path: Path) -> Path:
     return found
 
 
+def file_to_write(path: Any) -> Path:
+    """The file that a path leads to, which may be made or replaced; folders, devices and pipes are refused."""
+    found = followed(read_path(path, "path"))  # through a link, the file it points to is replaced
+    if not found.parent.is_dir():
+        raise FileNotFoundError(f"cannot save to {path}: there is no folder {found.parent}; make it first")
+    if found.is_dir():
+        raise IsADirectoryError(f"cannot save to {path}, which is a directory: give the name of a file in it")
+    if found.exists() and not found.is_file():
+        raise OSError(
+            f"cannot save to {path}, which is a device or a pipe: a file would take its place; give another name"
+        )
+    return found
+
+
 def is_missing(value: Any) -> bool:
     """Whether one value is None, NaN or another library's missing value."""
     if value is None:

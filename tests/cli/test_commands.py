@@ -428,6 +428,41 @@ def test_errors_are_one_line(run, mail, line, message):
     assert ran.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "fit mail.csv -o mail.csv",
+        "fit -o ./link.csv",
+        "fit -o upturn.toml",
+        "report -o mail.csv",
+        "compare -o mail.csv",
+        "compare --resume mail.csv",
+        "compare --resume kept.csv -o kept.csv",
+        "select -o mail.csv",
+        "score model.upturn mail.csv -o mail.csv",
+        "score model.upturn part-*.csv -o part-2.csv",
+        "score kept.csv mail.csv -o kept.csv",
+        "target model.upturn mail.csv -o mail.csv",
+        "target kept.csv mail.csv -o kept.csv",
+        "evaluate model.upturn new.csv --curves new.csv",
+        "evaluate kept.csv new.csv --curves kept.csv",
+        "export model.upturn -o model.upturn",
+    ],
+)
+def test_what_is_read_is_not_overwritten(run, shop, mail, line):
+    for name in ("part-1.csv", "part-2.csv"):
+        mail.head(50).write_csv(name)
+    (shop / "kept.csv").write_bytes((shop / "model.upturn").read_bytes() if line[0] in "ste" else b"")
+    (shop / "link.csv").unlink(missing_ok=True)
+    (shop / "link.csv").symlink_to("mail.csv")
+    before = {path.name: path.read_bytes() for path in shop.iterdir() if path.is_file()}
+    ran = run(*line.split())
+    assert ran.code == 2, ran.err
+    said = ran.err.strip().splitlines()[-1]
+    assert "is read by this command, and would be overwritten" in said or "holds something else than results" in said
+    assert {path.name: path.read_bytes() for path in shop.iterdir() if path.is_file()} == before
+
+
 def examples():
     from upturn.cli._app import _COMMANDS
 

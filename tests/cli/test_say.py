@@ -1,6 +1,7 @@
 """Progress: a bar where a person sits at a terminal, plain lines in a log, nothing when asked to be quiet."""
 
 import io
+import os
 
 import pytest
 
@@ -75,3 +76,41 @@ def test_a_warning_of_every_fold_is_said_once(monkeypatch):
         "note: the vote of 27,000 rows says nothing",
         "warning: another thing",
     ]
+
+
+def test_a_pipe_is_not_replaced_by_a_file(tmp_path):
+    """Nor is what a link leads to."""
+    from upturn.cli._write import check_table_name, write_text
+
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "link.csv").symlink_to("pipe.csv")
+    for name in ("pipe.csv", "link.csv"):
+        for write in (lambda path: check_table_name(path), lambda path: write_text("text", path)):
+            with pytest.raises(OSError, match=f"{name}, which is a device or a pipe"):
+                write(str(tmp_path / name))
+    assert (tmp_path / "pipe.csv").is_fifo()
+    assert sorted(os.listdir(tmp_path)) == ["link.csv", "pipe.csv"]
+
+
+@pytest.mark.parametrize("reason", ["no such thing: {place}", "No space left on device (os error 28)"])
+def test_what_cannot_be_written_is_called_by_its_name(tmp_path, reason):
+    from upturn.cli._write import whole_file
+
+    path = str(tmp_path / "list.csv")
+    with pytest.raises(UserError) as caught, whole_file(path) as place:
+        raise OSError(reason.format(place=place))
+    assert str(caught.value) == f"cannot write {path}: {reason.format(place=path)}"
+    with pytest.raises(OSError, match="something else"), whole_file(path):
+        raise OSError("something else")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_takes_no_file_is_said_first(tmp_path, monkeypatch):
+    from upturn.cli._write import check_output
+
+    def refuse(**_):
+        raise PermissionError(13, "Permission denied", "some temporary name")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    with pytest.raises(UserError, match=r"^cannot write .*list\.csv: Permission denied$"):
+        check_output(str(tmp_path / "list.csv"))

@@ -365,6 +365,7 @@ def test_trees_are_counted():
         ({"cv": 2}, "cv=2"),
         ({"resume": 3}, "resume=3"),
         ({"resume": "/no/such/folder/file"}, "cannot be written"),
+        ({"resume": __file__}, "holds something else than results"),
         ({"estimators": {"ridge": Ridge()}}, "names and uplift models"),
     ],
 )

@@ -1,5 +1,7 @@
 """Scorers in scikit-learn's searches, packed and routed; comparisons on repeated splits."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -317,6 +319,30 @@ def fits_of(path, X, y, treatment, extra=None, metric="auuc"):
     models = {"it": make_pipeline(FunctionTransformer(), Remembers(LogisticRegression(), control="none", extra=extra))}
     compare_models(models, X, y, treatment, cv=RepeatedUpliftSplit(2, random_state=1), resume=path, metric=metric)
     return Remembers.fits
+
+
+def test_results_are_added_to_no_other_file(tmp_path):
+    X, y, treatment = campaign()
+    path = tmp_path / "mail.csv"
+
+    class Never(ClassTransformation):
+        def fit(self, *arguments, **options):
+            raise AssertionError("work before the file was looked at")
+
+    for text in ("age,visit\n41,0\n", '{"age": 41}\n{"key": 3, "found": {}}\n', '{"key": "a"}\n', "[]"):
+        path.write_text(text)
+        for kept in (path, str(path)):
+            with pytest.raises(ValueError, match=r"^resume='.*mail.csv' holds something else than results"):
+                compare_models({"it": Never(LogisticRegression(), control="none")}, X, y, treatment, resume=kept)
+        assert path.read_text() == text
+    for text in ("", "\n", '{"key": "it ab', '{"key": "other", "found": {"effects": ""}}\n'):
+        path.write_text(text)
+        assert fits_of(path, X, y, treatment) == 2
+        assert fits_of(path, X, y, treatment) == 0
+        assert path.read_text().startswith(text)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="cannot be written: expected a file"):
+        fits_of(tmp_path / "pipe", X, y, treatment)
 
 
 def test_resume_sees_every_change_of_the_data(tmp_path):

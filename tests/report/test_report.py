@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 from html.parser import HTMLParser
 from importlib.resources import files
@@ -401,6 +402,16 @@ def test_it_is_written_whole_or_not_at_all(page, tmp_path):
     assert 'srcdoc="' in page._repr_html_()
     with pytest.raises(FileNotFoundError):
         page.save(tmp_path / "nowhere" / "report.html")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(OSError, match="is a device or a pipe"):
+            page.save(tmp_path / name)
+    assert (tmp_path / "pipe").is_fifo()
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("report.html")
+    page.save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
 
 
 def test_the_chart_library_is_the_one_that_was_fetched():

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from upturn._check import check as examine
-from upturn._columns import read_outcome, to_numpy
+from upturn._columns import file_to_write, read_outcome, to_numpy
 from upturn._parameters import INTERVAL, JOBS, NONE, TEXT, VERBOSE, Rule, check, one_of, whole
 from upturn._report._answer import Answer, Words, answer
 from upturn._report._found import Found
@@ -81,7 +81,7 @@ class Report:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page, whole or not at all, and return its path."""
-        target = Path(path)
+        target = file_to_write(path)
         temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
         try:
             temporary.write_text(self.html, encoding="utf-8")
@@ -89,7 +89,7 @@ class Report:
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
-        return target
+        return Path(path)
 
     def __repr__(self) -> str:
         return "\n".join([self.answer.sentence, *self.answer.sure, *(f"- {line}" for line in self.answer.advice)])

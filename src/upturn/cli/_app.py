@@ -47,7 +47,9 @@ _COMMANDS: dict[str, tuple[Any, str, bool]] = {
 }
 
 # Parameters of the library in an error, and their flags.
-_PARAMETERS = {name: name for name in ("alpha", "budget", "fraction", "interval", "metric")} | {"n_jobs": "jobs"}
+_PARAMETERS = {name: name for name in ("alpha", "budget", "fraction", "interval", "metric", "resume")} | {
+    "n_jobs": "jobs"
+}
 _PARAMETER = re.compile(rf"(?:^|(?<=and ))({'|'.join(_PARAMETERS)})=")  # at its head, or beside the one that is
 # An estimator, a gate or a file that refuses something says so in words for users.
 _IN_WORDS = (UserError, ValueError, TypeError, OSError, ImportError)

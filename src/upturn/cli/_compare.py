@@ -43,6 +43,7 @@ def compare(
     from upturn.cli._write import check_table_name
     from upturn.metrics._registry import find_metric
     from upturn.model_selection import compare_models
+    from upturn.model_selection._journal import Lines
 
     voice = session.voice
     names = list(dict.fromkeys(name.strip() for name in models.split(",") if name.strip()))
@@ -54,8 +55,10 @@ def compare(
         raise UserError(f"--baseline {baseline}: it is not among the models {', '.join(names)}")
     find_metric(metric, measures="predict")
     if output is not None:
-        check_table_name(output)
-    data = load(voice, session.roles, session.file)
+        check_table_name(output, [] if resume is None else [resume])
+    if resume is not None:
+        Lines(resume, bool)  # refuses a file that is none of results
+    data = load(voice, session.roles, session.file, writes=[output, resume])
     common: dict[str, Any] = {"control": data.control, "n_arms": data.target.n_arms, "seed": session.seed, "jobs": 1}
     made = {name: make_model(name, settings_of(name, settings or (), names), **common) for name in names}
     with voice.step(f"{len(names)} models on {repeats} splits of {len(data.y):,} rows", has_bar=True):

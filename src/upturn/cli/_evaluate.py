@@ -36,9 +36,9 @@ def evaluate(
     if plots is not None and importlib.util.find_spec("matplotlib") is None:
         raise UserError("--plots: pictures need matplotlib: pip install 'upturn[plot]'")
     if curves is not None:
-        check_table_name(curves)
+        check_table_name(curves, [model])
     fitted = load_model(model, trust, 1)
-    found = measure(session, fitted, experiment=True)
+    found = measure(session, fitted, experiment=True, writes=[curves])
     common: dict[str, Any] = {
         "control": fitted.control_,
         "interval": interval,

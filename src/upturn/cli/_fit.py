@@ -35,7 +35,7 @@ def fit(session: Session, output: OUTPUT = "model.upturn", model: MODEL = "auto"
 
     voice = session.voice
     class_name(model)  # before anything is read
-    data = load(voice, session.roles, session.file)
+    data = load(voice, session.roles, session.file, writes=[output])
     arms, seed, jobs = data.target.n_arms, session.seed, session.jobs
     made = make_model(model, settings or (), control=data.control, n_arms=arms, seed=seed, jobs=jobs)
     for leak in data.leaks():

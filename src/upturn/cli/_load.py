@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,11 +94,16 @@ class Settled:
                 voice.note(f"{self.path}: {', '.join(added)} changed")
 
 
-def settle(voice: Voice, flagged: Roles, file: str | None, *, experiment: bool = True) -> Settled:
+def settle(
+    voice: Voice, flagged: Roles, file: str | None, *, experiment: bool = True, writes: Iterable[str | None] = ()
+) -> Settled:
     """Find the table, and put together what flags and file say about its columns.
 
-    People to score or to choose from are not an ``experiment``: the outcome may not be there.
+    People to score or to choose from are not an ``experiment``: the outcome may not be there. What the command ``writes`` may
+    be none of what it reads.
     """
+    from upturn.cli._write import check_output
+
     path = Path(file or FILE)
     written = read_roles(path) if path.exists() else None
     data = flagged.data or (None if written is None else written.data)
@@ -106,6 +111,9 @@ def settle(voice: Voice, flagged: Roles, file: str | None, *, experiment: bool =
         either = f"there is no {path} with one either" if written is None else f"{path} names no data either"
         raise UserError(f"no table was named: give a file, as in `upturn {voice.command} mail.csv …`; {either}")
     source = find_source(data)
+    for output in writes:
+        if output is not None:
+            check_output(output, [*source.files, str(path)])
     columns = source.columns
     flagged = flagged.read_lists(columns)
     if written is None:
@@ -124,12 +132,19 @@ def settle(voice: Voice, flagged: Roles, file: str | None, *, experiment: bool =
     return Settled(source, flagged, flagged, path, Roles())
 
 
-def load(voice: Voice, flagged: Roles, file: str | None, *, missing_outcomes: bool = False) -> Loaded:
-    """Read a table, settle the roles of its columns and say what was seen.
+def load(
+    voice: Voice,
+    flagged: Roles,
+    file: str | None,
+    *,
+    missing_outcomes: bool = False,
+    writes: Iterable[str | None] = (),
+) -> Loaded:
+    """Read a table, settle the roles of its columns and say what was seen; ``writes`` as in :func:`settle`.
 
     The file of roles is written, if there is none, when the command has its result.
     """
-    settled = settle(voice, flagged, file)
+    settled = settle(voice, flagged, file, writes=writes)
     source = settled.source
     frame = read_frame(source, settled.asked)
     with settled.in_words():

@@ -34,9 +34,16 @@ class Measured:
     arms: list[Any]  # of the columns of score: all of the model's or, to be measured, those that the experiment has
 
 
-def measure(session: Session, model: Any, *, experiment: bool, more: Sequence[str] = ()) -> Measured:
+def measure(
+    session: Session,
+    model: Any,
+    *,
+    experiment: bool,
+    more: Sequence[str] = (),
+    writes: Sequence[str | None] = (),
+) -> Measured:
     """Ask a model about a table; with ``experiment``, outcome and treatment must be there, and rows without them go."""
-    settled = settle(session.voice, session.roles, session.file, experiment=experiment)
+    settled = settle(session.voice, session.roles, session.file, experiment=experiment, writes=writes)
     with settled.in_words():
         return _measure(session, settled, model, experiment, more)
 

@@ -76,7 +76,7 @@ def report(
         "budget": budget, "fraction": fraction, "audience": None if audience == "business" else audience, "title": title,
         "folds": None if folds == 5 else folds,
     }  # fmt: skip
-    data = load(voice, session.roles, session.file, missing_outcomes=True)
+    data = load(voice, session.roles, session.file, missing_outcomes=True, writes=[output])
     leaks = data.leaks()
     for leak in leaks:
         voice.note(

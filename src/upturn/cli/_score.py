@@ -38,13 +38,13 @@ def score(
     from upturn.cli._write import check_table_name, write_table
 
     voice = session.voice
-    check_table_name(output)
+    check_table_name(output, [model])
     fitted = load_model(model, trust, 1)
     if recommend:
         fitted._refuse_without_zero()
     # Groups of rows that polars reads ahead: each costs its memory.
     os.environ.setdefault("POLARS_ROW_GROUP_PREFETCH_SIZE", str(max(2, count_threads(session.jobs))))
-    asked = ask_about(fitted, settle(voice, session.roles, session.file, experiment=False))
+    asked = ask_about(fitted, settle(voice, session.roles, session.file, experiment=False, writes=[output]))
     types, rows = dict(asked.score_types), 0
     if recommend:
         types["recommended"] = pl.String

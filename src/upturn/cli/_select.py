@@ -34,7 +34,7 @@ def select(
         raise UserError(f"--method {method}: {did_you_mean(method, METHODS)}")
     if output is not None:
         check_table_name(output)
-    data = load(voice, session.roles, session.file)
+    data = load(voice, session.roles, session.file, writes=[output])
     criterion: Any = method
     common: dict[str, Any] = {"control": data.control, "n_jobs": session.jobs, "verbose": int(voice.shows_bars)}
     selector: Any = (

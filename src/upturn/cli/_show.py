@@ -45,10 +45,12 @@ def export(
 ) -> int:
     """Write a model in a form that other programs and people read: its columns and parameters, and all of its trees."""
     from upturn.cli._predict import load_model
-    from upturn.cli._write import write_text
+    from upturn.cli._write import check_output, write_text
 
     if to not in EXPORTS:
         raise UserError(f"--to {to}: {did_you_mean(to, EXPORTS)}")
+    if output != "-":
+        check_output(output, [model])
     text = EXPORTS[to](load_model(model, trust, 1))
     if output == "-":
         put(text)

@@ -53,7 +53,7 @@ def target(
 
     voice = session.voice
     if output is not None:
-        check_table_name(output)
+        check_table_name(output, [model])
     fitted = load_model(model, trust, 1)
     if fraction is None:
         fitted._refuse_without_zero()
@@ -63,7 +63,9 @@ def target(
             "measured one does"
         )
     prices, worth = read_price(cost, fitted.arms_), read_price(value, [])
-    found = measure(session, fitted, experiment=False, more=[*price_columns(prices), *price_columns(worth)])
+    found = measure(
+        session, fitted, experiment=False, more=[*price_columns(prices), *price_columns(worth)], writes=[output]
+    )
     plan = choose(
         found.score,
         fraction=fraction,

@@ -6,11 +6,12 @@ import contextlib
 import json
 import os
 import secrets
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from upturn.cli._say import UserError, plain
+from upturn.cli._say import UserError, one_line, plain
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,35 +28,46 @@ _SINKS = {
 # Identifiers and scores hardly become smaller, and what packs them tighter takes longer.
 _OPTIONS: dict[str, dict[str, Any]] = {".parquet": {"compression": "snappy"}}
 
+_NO_ROOM = "No space left on device"
+
 
 @contextlib.contextmanager
 def whole_file(path: str) -> Iterator[Path]:
     """A place to write to, which becomes ``path`` when the block ends well and disappears when it does not."""
-    from upturn._columns import followed
+    from upturn._columns import file_to_write
 
-    try:
-        target = followed(Path(path))  # through a link, the file it points to is replaced
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error}") from error
-    _check_place(target, path)
+    target = file_to_write(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp{target.suffix}")
     try:
         yield temporary
         os.replace(temporary, target)
+    except Exception as error:
+        if temporary.name in str(error) or _NO_ROOM in str(error):  # of the file that was asked for
+            why = getattr(error, "strerror", None) or str(error).replace(str(temporary), path)
+            raise UserError(f"cannot write {path}: {one_line(why)}") from error
+        raise
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
-def _check_place(target: Path, path: str) -> None:
-    if target.is_dir():
-        raise UserError(f"{path} is a folder: name a file to write")
-    if not target.parent.is_dir():
-        raise UserError(f"cannot write {path}: there is no folder {target.parent}; make it first")
+def check_output(path: str, reads: Iterable[str] = ()) -> None:
+    """Refuse, before any work is done, a file that cannot be written, and one of those that the command ``reads``."""
+    from upturn._columns import file_to_write
+
+    target = file_to_write(path)
+    for other in map(Path, reads):
+        if target == other.resolve() or (target.exists() and other.exists() and target.samefile(other)):
+            raise UserError(f"{path} is read by this command, and would be overwritten: name another file to write")
+    try:
+        tempfile.TemporaryFile(dir=target.parent).close()
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}") from error
 
 
-def check_table_name(path: str) -> str:
-    """The ending of a table's name; refused, before any work is done, if it says no format or lies in no folder."""
-    _check_place(Path(path).absolute(), path)
+def check_table_name(path: str, reads: Iterable[str] = ()) -> str:
+    """The ending of a table's name; refused like any output, and if it says no format."""
+    check_output(path, reads)
     ending = Path(path).suffix.lower()
     if ending not in _SINKS:
         raise UserError(f"{path}: the name should end in one of {', '.join(_SINKS)}, which says what to write")

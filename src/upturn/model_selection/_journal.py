@@ -16,6 +16,8 @@ from upturn._table import read_table
 from upturn._target import Target
 from upturn.model_selection._scorers import UpliftScorer
 
+_HEAD = '{"key": '  # of a line, which may be all that an interruption has left
+
 
 class Lines:
     """Results in a file, one JSON line each with a key and what was found; without a path nothing is kept."""
@@ -25,16 +27,26 @@ class Lines:
         self._lock, self._known = threading.Lock(), dict[str, Any]()
         if self._path is None:
             return
-        if self._path.is_dir() or not self._path.absolute().parent.is_dir():
+        there = self._path.exists()
+        if (there and not self._path.is_file()) or not self._path.absolute().parent.is_dir():
             raise ValueError(f"resume={str(path)!r} cannot be written: expected a file in a folder that is there")
-        if self._path.exists():
-            for line in self._path.read_text(encoding="utf-8", errors="replace").splitlines():
-                try:
-                    entry = json.loads(line)
-                    if isinstance(entry["found"], dict) and is_result(entry["found"]):
+        if not os.access(self._path if there else self._path.absolute().parent, os.W_OK):
+            raise ValueError(f"resume={str(path)!r} cannot be written: its permissions forbid it")
+        text = self._path.read_text(encoding="utf-8", errors="replace") if there else ""
+        ours = not text.strip() or (text.startswith(_HEAD) and "\n" not in text)
+        for line in text.splitlines():
+            try:
+                entry = json.loads(line)
+                if isinstance(entry["key"], str) and isinstance(entry["found"], dict):
+                    ours = True
+                    if is_result(entry["found"]):
                         self._known[entry["key"]] = entry["found"]
-                except (ValueError, KeyError, TypeError, RecursionError):
-                    continue  # a line cut short by the interruption, or not one of ours
+            except (ValueError, KeyError, TypeError, RecursionError):
+                continue  # a line cut short by the interruption, or not one of ours
+        if not ours:
+            raise ValueError(
+                f"resume={str(path)!r} holds something else than results, which would be added to it: name a new file, or one of an earlier run"
+            )
 
     @property
     def kept(self) -> bool:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 import upturn
-from upturn._columns import followed, read_path, warn_user
+from upturn._columns import file_to_write, warn_user
 from upturn._parameters import check_parameters
 from upturn.persist._foreign import HARMLESS, import_skops, types_in
 from upturn.persist._format import DTYPES, FORMAT, REGISTRY
@@ -78,15 +78,7 @@ def write_model(estimator: Any, path: str | os.PathLike[str], about: dict[str, A
     manifest |= {} if about is None else {"about": about}
     members = {"manifest.json": json.dumps(manifest, allow_nan=False).encode(), **writer.members}
     wanted = _try_out(estimator, dict(members)) if any(name.endswith(".skops") for name in members) else []
-    path = followed(read_path(path, "path"))  # through a link, the file it points to is replaced
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"cannot save to {path}: there is no folder {path.parent}; make it first")
-    if path.is_dir():
-        raise IsADirectoryError(f"cannot save to {path}, which is a directory: give the name of a file in it")
-    if path.exists() and not path.is_file():
-        raise OSError(
-            f"cannot save to {path}, which is a device or a pipe: a file would take its place; give another name"
-        )
+    path = file_to_write(path)
     _sweep(path)
     # Made with the permissions of any new file, to which the system applies the umask, or with those of the file it replaces.
     mode = path.stat().st_mode & 0o777 if path.exists() else None
