@@ -1,6 +1,7 @@
 """Every command in this process: what it writes is what the library says, and what it refuses it refuses in one line."""
 
 import json
+import shlex
 
 import numpy as np
 import polars as pl
@@ -623,13 +624,68 @@ def test_report_is_one_page_that_says_how_to_make_it_again(run, shop, monkeypatc
     assert ran.json["answer"].split(":")[0] in page
     line = lines_in(page, "Command")
     assert line.startswith("upturn report mail.csv --outcome visit --treatment segment --control control")
-    import shlex
-
-    assert run(*shlex.split(line)[1:], "--roles", "report.toml").code == 0
+    assert run(*shlex.split(line)[1:]).code == 0
     assert (shop / "page.html").read_text(encoding="utf-8") == page
     again = made_again(page)
     assert again["page"].answer.sentence == ran.json["answer"]
     assert list(again["page"].scores) == ["forest", "tree", "one rule"]
+
+
+def test_the_next_list_is_learnt_for_from_the_same_table_with_the_same_roles(run, shop, mail, tmp_path, monkeypatch):
+    """Whatever the upturn.toml says that lies where the lines are run."""
+    works = (
+        pl.col("age").lt(45) & pl.col("region").eq("north") & pl.col("segment").eq("mail")
+    )  # as no single split tells
+    more = {
+        "visit": (works | (pl.int_range(pl.len()) % 5 == 0)).cast(int),
+        "w": pl.lit(1.0),
+        "house": pl.int_range(pl.len()) // 2,
+    }
+    mail.with_columns(**more).write_csv(shop / "other.csv")
+    roles = (
+        "--outcome",
+        "visit",
+        "--treatment",
+        "segment",
+        "--drop",
+        "clicks,w",
+        "--group",
+        "house",
+        "--id",
+        "customer",
+    )
+    files = (str(shop / "other.csv"), "--roles", str(tmp_path / "mine.toml"))
+    page = (
+        "--models",
+        "",
+        "--folds",
+        "2",
+        "--cost",
+        "8",
+        "--value",
+        "30",
+        "--seed",
+        "3",
+        "-o",
+        str(tmp_path / "page.html"),
+    )
+    assert run("report", *files, *roles, "--keep", "joined", *SMALL, *page).code == 0
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    text = 'data = "mail.csv"\noutcome = "visit"\ntreatment = "region"\nweight = "w"\ndrop = ["age"]\n'
+    (folder / "upturn.toml").write_text(text)
+    mail.drop("visit", "segment").write_csv("next.csv")
+    learn, choose = lines_in((tmp_path / "page.html").read_text(encoding="utf-8"), "Next").splitlines()
+    assert run(*shlex.split(learn)[1:]).code == 0
+    model = load("model.upturn")
+    assert list(model.feature_names_in_) == ["joined", "age", "region", "spend_before", "member"]
+    assert (model.n_estimators, model.max_depth, model.random_state) == (10, 3, 3)
+    ran = run("show", "model.upturn", "--json").json
+    assert ran["data"]["data"] == str(shop / "other.csv")
+    assert [arm["arm"] for arm in ran["data"]["fitted to"]] == ["control", "mail"]
+    assert run(*shlex.split(choose)[1:]).code == 0
+    assert pl.read_csv("list.csv").columns == ["customer", "arm", "uplift"]
 
 
 def made_again(page):
@@ -668,6 +724,29 @@ def test_lines_of_python_read_the_table_as_the_command_did(run, shop, mail):
     assert again["X"]["spend_before"].dtype == again["X"]["joined"].dtype == pl.Float64
     assert again["page"].answer.sentence == ran.json["answer"]
     assert len(again["page"].rows) == ran.json["rows"] == 1960
+
+
+def test_what_takes_long_says_how_far_it_is(run, monkeypatch):
+    from upturn.cli import _say
+
+    monkeypatch.setattr(_say, "_EVERY", -1.0)
+    ran = run("report", "mail.csv", *FLAGS, "--model", "tree", "--models", "t", "--folds", "2", "-o", "page.html")
+    lines = [line for line in ran.err.splitlines() if line.startswith("2,000 rows and 4 features: ")]
+    steps = ["checking the experiment"]
+    steps += [f"{name}, fold {fold} of 2" for name in ("UpliftTree", "t", "one rule") for fold in (1, 2)]
+    steps += ["measuring", "describing"]
+    expected = [f"2,000 rows and 4 features: step {n} of 9, {step}" for n, step in enumerate(steps, 1)]
+    assert lines[:-1] == expected
+    for line, stages in (
+        ("check mail.csv --drop clicks", ["checking 2,000 rows and 4 features"]),
+        (
+            "evaluate model.upturn new.csv --plots plots",
+            ["scoring new.csv", "measuring 2,000 rows", "drawing into plots"],
+        ),
+        ("target model.upturn new.csv --fraction 0.1", ["scoring new.csv", "choosing from 2,000 people"]),
+    ):
+        said = [text.rpartition(":")[0] for text in run(*line.split()).err.splitlines() if text.endswith(" s")]
+        assert said == stages
 
 
 def test_report_recommends_nothing_by_a_leak(run, shop):

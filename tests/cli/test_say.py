@@ -32,13 +32,18 @@ def shown(monkeypatch, *, terminal, quiet=False):
             done(10)
     with voice.step("reading"):
         pass
+    with voice.steps("a report") as begin:
+        for fold in (1, 2):
+            begin(f"forest, fold {fold} of 2", 2)
     return screen.getvalue()
 
 
 def test_a_log_has_plain_lines(monkeypatch):
     lines = shown(monkeypatch, terminal=False).splitlines()
     assert lines[:5] == [f"scoring: {n} of 50 rows" for n in (10, 20, 30, 40, 50)]
-    assert [line.split(":")[0] for line in lines[5:]] == ["scoring", "reading"]
+    assert [line.split(":")[0] for line in lines[5:7]] == ["scoring", "reading"]
+    assert lines[7:9] == [f"a report: step {n} of 2, forest, fold {n} of 2" for n in (1, 2)]
+    assert [line.split(":")[0] for line in lines[9:]] == ["a report"]
     assert not any("\x1b" in line or "\r" in line for line in lines)
 
 
@@ -47,6 +52,9 @@ def test_a_terminal_has_a_bar(monkeypatch):
     assert "\x1b" in text
     assert "50/50" in text
     assert "of 50 rows" not in text
+    assert "forest, fold 2 of 2" in text
+    assert "1/2" in text
+    assert "step 1 of 2" not in text
 
 
 @pytest.mark.parametrize("terminal", [True, False])

@@ -29,6 +29,9 @@ from upturn._splitters import take_rows
 from upturn._target import Label, open_packed, read_measured
 from upturn.policy import Targeting
 
+# Who hears what is being done, and how many such steps there are: the command.
+listener: Callable[[str, int], None] | None = None
+
 
 class Report:
     """What :func:`upturn.report` found; ``save`` writes the page.
@@ -216,19 +219,25 @@ def report(
         )
     day = _today()
     seed = int(random_state)
-    say: Callable[[str], Any] = (lambda text: print(text, flush=True)) if verbose else (lambda text: None)
     options, words = Options(float(interval), int(n_bootstrap), seed, n_jobs), Words(outcome, audience == "trial")
     money = Money(cost, value, budget, fraction)
+
+    main, contestants = default_models(estimator, seed, n_jobs)
+    if models is not None:
+        contestants = {main: contestants[main], **models}
+    contestants[ONE_RULE] = one_rule(seed, n_jobs)
+
+    def say(step: str) -> None:
+        if verbose:
+            print(step, flush=True)
+        if listener is not None:
+            listener(step, len(contestants) * int(cv) + 3)
 
     X, columns, _ = take_named(X, y=y, treatment=treatment, sample_weight=sample_weight, groups=groups)
     y, treatment, sample_weight, groups = columns.values()
     say("checking the experiment")
     checked = examine(X, y, treatment, sample_weight=sample_weight, control=control, groups=groups, random_state=seed)
     data, rows, money = _observed(X, y, treatment, sample_weight, control, groups, money)
-    main, contestants = default_models(estimator, seed, n_jobs)
-    if models is not None:
-        contestants = {main: contestants[main], **models}
-    contestants[ONE_RULE] = one_rule(seed, n_jobs)
     held = score_held_out(contestants, data, int(cv), seed, say, n_jobs=n_jobs, sound=checked.ok)
     say("measuring")
     measured = measure(main, held, data, money, options)

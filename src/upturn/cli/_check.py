@@ -31,11 +31,12 @@ def check(
     voice = session.voice
     data = load(voice, session.roles, session.file, missing_outcomes=True)
     shares = None if expected is None else _shares(expected, data)
-    report = examine(
-        data.X, data.y, data.treatment, sample_weight=data.weight, control=data.control, groups=data.group, expected=shares,
-        alpha=alpha, random_state=session.seed,
-    )  # fmt: skip
-    leaks = data.leaks()
+    with voice.step(f"checking {len(data.y):,} rows and {data.X.width} features"):
+        report = examine(
+            data.X, data.y, data.treatment, sample_weight=data.weight, control=data.control, groups=data.group,
+            expected=shares, alpha=alpha, random_state=session.seed,
+        )  # fmt: skip
+        leaks = data.leaks()
     sound = report.ok and not leaks
     lines = [_with_flags(str(report), data)]
     if leaks:

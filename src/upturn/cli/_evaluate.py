@@ -48,14 +48,18 @@ def evaluate(
         "groups": found.group,
     }
     names = [name.strip() for name in metrics.split(",") if name.strip()]
-    table = judge(found.y, {Path(model).stem: found.score}, found.treatment, metrics=names, **common)
-    deciles = calibration_table(found.y, found.score, found.treatment, **common)
-    drawn = _curves(found, common)
+    with voice.step(f"measuring {len(found.score):,} rows"):
+        table = judge(found.y, {Path(model).stem: found.score}, found.treatment, metrics=names, **common)
+        deciles = calibration_table(found.y, found.score, found.treatment, **common)
+        drawn = _curves(found, common)
     if curves is not None:
         import polars as pl
 
         write_table(pl.DataFrame(drawn).lazy(), curves)
-    written = [] if plots is None else _draw(found, common, plots)
+    written = []
+    if plots is not None:
+        with voice.step(f"drawing into {plots}"):
+            written = _draw(found, common, plots)
     text = f"{table!r}\n\n{deciles!r}"
     if written:
         text += f"\n\nDrawn: {', '.join(written)}"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import shlex
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from upturn.cli._command import Session
 from upturn.cli._fit import MODEL, SETTINGS
-from upturn.cli._say import UserError, shell_word
+from upturn.cli._roles import LISTS
+from upturn.cli._say import UserError, Voice, shell_word
 
 if TYPE_CHECKING:
     from upturn.cli._load import Loaded
@@ -90,7 +94,7 @@ def report(
     }
     made = make_model(model, [*_EFFORT.get(class_name(model), ()), *(settings or ())], **common)
     others = {name: make_model(name, (), **common) for name in names}
-    with whole_file(output) as place, voice.step(f"{len(data.y):,} rows and {data.X.width} features"):
+    with whole_file(output) as place, _heard(voice, f"{len(data.y):,} rows and {data.X.width} features"):
         found = make(
             data.X, data.y, data.treatment,
             estimator=made,
@@ -100,7 +104,7 @@ def report(
             budget=budget, fraction=fraction, audience=audience,  # type: ignore[arg-type]
             outcome=_outcome(data),
             title=title, cv=folds, random_state=session.seed, n_jobs=session.jobs,
-            about={"source": data.source.name, "command": _command(session, data, output, given), "next": _next(given), "python": _python_lines(session, data, output, given, {"": made, **others}), "leaks": [vars(leak) for leak in leaks]},
+            about={"source": data.source.name, "command": _command(session, data, output, given), "next": _next(session, data, given), "python": _python_lines(session, data, output, given, {"": made, **others}), "leaks": [vars(leak) for leak in leaks]},
         )  # fmt: skip
         place.write_text(found.html, encoding="utf-8")
     answer, plan, recommends = found.answer, found.plan, found.answer.kind == "recommend"
@@ -121,6 +125,19 @@ def report(
     return 0
 
 
+@contextlib.contextmanager
+def _heard(voice: Voice, what: str) -> Iterator[None]:
+    """Steps of a report, said while it is made."""
+    from upturn._report import _report
+
+    with voice.steps(what) as begin:
+        _report.listener = begin
+        try:
+            yield
+        finally:
+            _report.listener = None
+
+
 def _price(text: str | None, data: Loaded, role: str) -> Any:
     """A cost or a value, with the columns of the table that its names mean."""
     from upturn.cli._say import did_you_mean
@@ -138,52 +155,37 @@ def _price(text: str | None, data: Loaded, role: str) -> Any:
 
 def _command(session: Session, data: Loaded, output: str, given: dict[str, Any]) -> str:
     """The command line that makes the page again."""
-    import shlex
-
-    roles = data.roles
-    parts = [
-        "upturn",
-        "report",
-        data.source.name,
-        "--outcome",
-        roles.outcome,
-        "--treatment",
-        roles.treatment,
-        "--control",
-        str(data.control),
-    ]
-    for flag, one in (("--weight", roles.weight), ("--group", roles.group)):
-        parts += [flag, one] if one else []
-    for flag, several in (("--drop", roles.drop), ("--id", roles.id), ("--keep", roles.keep)):
-        parts += [flag, ",".join(several)] if several else []
-    for name, value in given.items():
-        for one in _several(value):
-            parts += [f"--{name}", str(one)]
-    return shlex.join([*map(str, parts), "--seed", str(session.seed), "-o", output])
+    return shlex.join(["upturn", "report", *_table(session, data), *_flags(given), *_end(session), "-o", output])
 
 
-def _next(given: dict[str, Any]) -> str:
-    """The command lines that choose from the next list; which column is what is known by then."""
-    import shlex
+def _next(session: Session, data: Loaded, given: dict[str, Any]) -> str:
+    """The command lines that learn from the same table, and choose from the next list."""
+    fit, choose = ("model", "set"), ("cost", "value", "budget", "fraction")
+    learn = [*_table(session, data), *_flags(given, *fit), *_end(session), "-o", "model.upturn"]
+    pick = ["model.upturn", "next.csv", *_flags(given, *choose), *_end(session), "-o", "list.csv"]
+    return f"{shlex.join(['upturn', 'fit', *learn])}\n{shlex.join(['upturn', 'target', *pick])}"
 
-    def flags(*names: str) -> list[str]:
-        return [word for name in names for one in _several(given[name]) for word in (f"--{name}", str(one))]
 
-    learn = shlex.join(["upturn", "fit", *flags("model", "set"), "-o", "model.upturn"])
-    choose = [
-        "upturn",
-        "target",
-        "model.upturn",
-        "next.csv",
-        *flags("cost", "value", "budget", "fraction"),
-        "-o",
-        "list.csv",
-    ]
-    return f"{learn}\n{shlex.join(choose)}"
+def _table(session: Session, data: Loaded) -> list[str]:
+    """The table and the roles of its columns as words of a command line."""
+    roles, source = data.roles, data.source
+    single = {**roles.named, "control": str(data.control)}
+    several = {role: ",".join(names) for role in LISTS if (names := getattr(roles, role))}
+    words = [source.name if source.content is None else "-"]
+    return words + [word for role, name in {**single, **several}.items() for word in (f"--{role}", name)]
+
+
+def _flags(given: dict[str, Any], *names: str) -> list[str]:
+    """Options as they were given, as often as they were."""
+    values = {name: given[name] for name in names or given}
+    return [word for name, value in values.items() for one in _several(value) for word in (f"--{name}", str(one))]
+
+
+def _end(session: Session) -> list[str]:
+    return [*(["--roles", session.file] if session.file else []), "--seed", str(session.seed)]
 
 
 def _several(value: Any) -> tuple[Any, ...]:
-    """What was given to an option, as often as it was given."""
     return () if value is None else tuple(value) if isinstance(value, list) else (value,)
 
 

@@ -154,6 +154,35 @@ class Voice:
             yield _Lines(self, what, total).add
         self.note(f"{what}: {time.perf_counter() - start:.1f} s")
 
+    @contextlib.contextmanager
+    def steps(self, what: str) -> Iterator[Callable[[str, int], None]]:
+        """Progress in steps: a function to call with the name of each that begins, and how many there are."""
+        start, begun = time.perf_counter(), -1
+        with contextlib.ExitStack() as stack:
+            if self.shows_bars:
+                from rich.console import Console
+                from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+                columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
+                bars = stack.enter_context(Progress(*columns, console=Console(stderr=True), transient=True))
+                task = bars.add_task(what, total=None)
+
+                def show(step: str, total: int) -> None:
+                    bars.update(task, description=step, completed=begun, total=total)
+            else:
+                lines = _Lines(self, what, None)
+
+                def show(step: str, total: int) -> None:
+                    lines.say(f"step {begun + 1} of {total}, {step}")
+
+            def begin(step: str, total: int) -> None:
+                nonlocal begun
+                begun += 1
+                show(step, total)
+
+            yield begin
+        self.note(f"{what}: {time.perf_counter() - start:.1f} s")
+
 
 class _Lines:
     """Progress in a log: now and then a line."""
@@ -163,13 +192,16 @@ class _Lines:
         self._said = time.perf_counter()
 
     def add(self, rows: int) -> None:
-        """Count rows, and say so if the last line is a while ago."""
+        """Count rows, and say how many they are."""
         self._done += rows
+        self.say(f"{self._done:,}{'' if self._total is None else f' of {self._total:,}'} rows")
+
+    def say(self, text: str) -> None:
+        """A line, if the last one is a while ago."""
         if time.perf_counter() - self._said > _EVERY:
             self._said = time.perf_counter()
-            of = "" if self._total is None else f" of {self._total:,}"
             if not self._voice.quiet:  # and no note: it is of no use afterwards
-                print(f"{self._what}: {self._done:,}{of} rows", file=sys.stderr, flush=True)
+                print(f"{self._what}: {text}", file=sys.stderr, flush=True)
 
 
 def plain(value: Any) -> Any:

@@ -66,21 +66,22 @@ def target(
     found = measure(
         session, fitted, experiment=False, more=[*price_columns(prices), *price_columns(worth)], writes=[output]
     )
-    plan = choose(
-        found.score,
-        fraction=fraction,
-        budget=budget,
-        cost=fill_price(prices, found.frame, fitted.arms_, "cost"),
-        value=fill_price(worth, found.frame, fitted.arms_, "value"),
-        y=found.y,
-        treatment=found.treatment,
-        sample_weight=found.weight,
-        groups=found.group,
-        control=fitted.control_,
-        arms=fitted.arms_,
-        random_state=session.seed,
-        n_jobs=session.jobs,
-    )
+    with voice.step(f"choosing from {len(found.score):,} people"):
+        plan = choose(
+            found.score,
+            fraction=fraction,
+            budget=budget,
+            cost=fill_price(prices, found.frame, fitted.arms_, "cost"),
+            value=fill_price(worth, found.frame, fitted.arms_, "value"),
+            y=found.y,
+            treatment=found.treatment,
+            sample_weight=found.weight,
+            groups=found.group,
+            control=fitted.control_,
+            arms=fitted.arms_,
+            random_state=session.seed,
+            n_jobs=session.jobs,
+        )
     if output is not None:
         _write_list(found, plan, output, everyone)
     voice.result(
