@@ -216,6 +216,27 @@ def test_target_says_that_scores_of_machines_are_no_effects(run):
     assert "are no effects" not in run("target", "model.upturn", "new.csv", "--fraction", 0.1).err
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "fit mail.csv --model tree -o leak.upturn",
+        "compare mail.csv --models tree,t --repeats 2",
+        "select mail.csv --method kl",
+        "report mail.csv --model tree --models t --folds 2 -o page.html",
+    ],
+)
+def test_what_learns_names_leaks(run, line, tmp_path):
+    """Once, and with what to do; nothing where it was dropped."""
+    roles = ("--outcome", "visit", "--treatment", "segment", "--roles", tmp_path / "leaks.toml")
+    ran = run(*line.split(), *roles, "--json")
+    said = [note for note in ran.json["notes"] if "suspected leak" in note]
+    assert len(said) == 1
+    assert said[0].startswith("clicks: suspected leak, wherever it is not 0 (")
+    assert said[0].endswith("(--drop clicks if it was measured after the treatment)")
+    ran = run(*line.split(), *roles, "--drop", "clicks", "--json")
+    assert not [note for note in ran.json["notes"] if "suspected leak" in note]
+
+
 def test_select(run):
     assert run("select", "--json").json["kept"] == ["age"]
     table = run("select", "--method", "f", "--best", 1, "-o", "columns.csv").out
@@ -243,6 +264,14 @@ def test_show_and_export(run, shop):
     assert len(exported["trees"]) == 10
     assert exported["trees"][0] == json.loads(json.dumps(load("model.upturn").export_json(0)))
     assert run("export", "model.upturn", "--to", "text").out.count("\ntree ") == 10
+
+
+def test_export_as_text_for_machines(run, shop):
+    plain = run("export", "model.upturn", "--to", "text")
+    ran = run("export", "model.upturn", "--to", "text", "--json")
+    assert ran.json["content"] + "\n" == plain.out
+    assert (ran.json["command"], ran.json["to"]) == ("export", "text")
+    assert run("export", "model.upturn", "--json").json == run("export", "model.upturn").json
 
 
 def test_show_of_a_model_that_says_nothing_of_its_data(run, shop):
@@ -756,6 +785,36 @@ def test_report_recommends_nothing_by_a_leak(run, shop):
     assert ran.json["kind"] == "unsound"
     assert ran.json["answer"].startswith("No recommendation: clicks may have been measured after the treatment")
     assert "Columns that may know too much" in (shop / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_page_says_what_was_left_out(run, shop, mail):
+    """And the same where the file of roles of the first run names it."""
+    gaps = mail.with_columns(
+        pl.when(pl.int_range(pl.len()) >= 12).then("segment").alias("segment"),
+        pl.when(pl.int_range(pl.len()) != 40).then("visit").alias("visit"),
+        american=pl.col("joined").dt.strftime("%m/%d/%Y"),
+    )
+    gaps.write_csv(shop / "gaps.csv")
+    flags = ("--model", "tree", "--models", "", "--folds", "2", "--roles", "gaps.toml", "-o", "page.html")
+    expected = ["customer identifier", "clicks dropped", "joined dates", "american dates"]
+    expected += ["12 rows without an arm", "1 row without an outcome"]
+    for more in (FLAGS, ("--audience", "trial")):
+        assert run("report", "gaps.csv", *more, *flags).code == 0
+        page = (shop / "page.html").read_text(encoding="utf-8")
+        assert sorted(rows_of(page, "Left out")) == sorted(expected)
+        assert "12 more rows say no arm, and are left out of everything." in page
+    arms = rows_of(page, "Arms")
+    assert arms[-1].split() == ["no", "arm", "given", "12", "0"]
+    assert sum(int(row.split()[1].replace(",", "")) for row in arms[:-1]) == 1988
+
+
+def rows_of(page, label):
+    """The rows of a table of a page, cells with blanks between."""
+    import re
+
+    table = re.search(rf'aria-label="{label}">(.*?)</table>', page, re.DOTALL)[1]
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in table.split("<tr>")[2:]]
+    return [" ".join(cells).strip() for cells in rows]
 
 
 def test_report_refuses_in_one_line(run, shop):

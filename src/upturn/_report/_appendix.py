@@ -44,6 +44,14 @@ def data_card(found: Found) -> dict[str, Any]:
     return table(["feature", "kind", "missing", "values"], rows)
 
 
+def left_out(found: Found) -> dict[str, Any] | None:
+    """What the table holds that no model has seen, and why; None where it is nothing."""
+    rows = [[name, why] for name, why in found.source.get("left out", {}).items()]
+    for count, why in ((found.source.get("without an arm", 0), "without an arm"), (found.lost, "without an outcome")):
+        rows += [[f"{count:,} row{'' if count == 1 else 's'}", why]] if count else []
+    return table(["left out", "why"], rows) if rows else None
+
+
 def settings(found: Found) -> dict[str, Any]:
     held, options, money = found.held, found.options, found.money
     rows = [[f"model {name}", " ".join(repr(model).split())] for name, model in held.models.items()]

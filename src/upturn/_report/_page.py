@@ -8,7 +8,7 @@ import numpy as np
 
 from upturn._arrays import Floats
 from upturn._report._answer import plan_share, row_of
-from upturn._report._appendix import data_card, settings
+from upturn._report._appendix import data_card, left_out, settings
 from upturn._report._charts import numbers_of, stops_of
 from upturn._report._found import Found, table
 from upturn._report._people import HARM, LEAVE
@@ -49,6 +49,7 @@ def make_page(found: Found) -> dict[str, Any]:
         "profiles": _profiles(found) if found.shows_plan else None,
         "by_feature": _by_feature(found),
         "card": data_card(found),
+        "left_out": left_out(found),
         "settings": settings(found),
         "reproduce": [(name, found.source[key]) for name, key in _LINES.items() if found.source.get(key)],
         "next": found.source.get("next", ""),
@@ -147,6 +148,9 @@ def _check(found: Found) -> dict[str, Any]:
             cells += [f"{arm.rows - arm.outcomes:,}", f"{arm.outcomes:,}"]
         p = [] if not words.trial else [p_value(arm.pvalue) if arm.pvalue is not None else ""]
         rows.append([*cells, number(1000 * arm.mean), effect, *p])
+    armless = found.source.get("without an arm", 0)
+    if words.trial and armless:
+        rows.append(["no arm given", f"{armless:,}", "", "", "0", "", "", ""])
     head = [
         "arm",
         "assigned" if words.trial else "rows",
@@ -168,6 +172,7 @@ def _check(found: Found) -> dict[str, Any]:
         "balance": table(["feature", "difference (sd)", "p", "missing"], balance, 1),
         "leaks": table(["column", "evidence"], leaks) if leaks else None,
         "lost": found.lost,
+        "armless": armless,
     }
 
 

@@ -173,8 +173,8 @@ def report(
     verbose : int
         1 prints what is being done.
     about : mapping, optional
-        What the appendix says besides: ``source``, ``command``, ``python`` (the lines that make the page again), and
-        ``leaks``, as the command puts them in.
+        What the page says besides: ``source``, ``command``, ``python`` (the lines that make the page again), ``leaks``,
+        ``left out`` (why, by column) and ``without an arm`` (a number of rows), as the command puts them in.
 
     Returns
     -------

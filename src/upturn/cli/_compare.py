@@ -38,7 +38,7 @@ def compare(
 
     Differences are paired, with 95% intervals corrected for what splits have in common. Whatever a model tunes, it tunes inside its own part of a split.
     """
-    from upturn.cli._load import load
+    from upturn.cli._load import load, tell_leaks
     from upturn.cli._models import class_name, make_model, settings_of
     from upturn.cli._write import check_table_name
     from upturn.metrics._registry import find_metric
@@ -59,6 +59,7 @@ def compare(
     if resume is not None:
         Lines(resume, bool)  # refuses a file that is none of results
     data = load(voice, session.roles, session.file, writes=[output, resume])
+    tell_leaks(voice, data)
     common: dict[str, Any] = {"control": data.control, "n_arms": data.target.n_arms, "seed": session.seed, "jobs": 1}
     made = {name: make_model(name, settings_of(name, settings or (), names), **common) for name in names}
     with voice.step(f"{len(names)} models on {repeats} splits of {len(data.y):,} rows", has_bar=True):

@@ -8,7 +8,6 @@ import typer
 
 from upturn.cli._command import Session
 from upturn.cli._models import MODELS
-from upturn.cli._say import shell_word
 
 if TYPE_CHECKING:
     from upturn.cli._load import Loaded
@@ -28,7 +27,7 @@ def fit(session: Session, output: OUTPUT = "model.upturn", model: MODEL = "auto"
 
     To know how good it is on people it has not seen, use `upturn compare`, or `upturn evaluate` with other rows.
     """
-    from upturn.cli._load import load
+    from upturn.cli._load import load, tell_leaks
     from upturn.cli._models import class_name, make_model
     from upturn.cli._write import whole_file
     from upturn.persist._writing import write_model
@@ -38,10 +37,7 @@ def fit(session: Session, output: OUTPUT = "model.upturn", model: MODEL = "auto"
     data = load(voice, session.roles, session.file, writes=[output])
     arms, seed, jobs = data.target.n_arms, session.seed, session.jobs
     made = make_model(model, settings or (), control=data.control, n_arms=arms, seed=seed, jobs=jobs)
-    for leak in data.leaks():
-        voice.note(
-            f"{leak.column}: suspected leak, {leak.evidence} (--drop {shell_word(leak.column)} if it was measured after the treatment)"
-        )
+    tell_leaks(voice, data)
     has_bar = "verbose" in made.get_params(deep=False)
     if has_bar:
         made.set_params(verbose=int(voice.shows_bars))

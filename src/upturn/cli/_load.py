@@ -41,6 +41,7 @@ class Loaded:
     weight: Floats | None
     group: NDArray[Any] | None
     target: Target
+    armless: int  # rows without a treatment, left out
 
     @property
     def control(self) -> Label:
@@ -156,6 +157,15 @@ def load(
     return loaded
 
 
+def tell_leaks(voice: Voice, data: Loaded) -> list[Leak]:
+    """Name the features that know too much; they stay in."""
+    leaks = data.leaks()
+    for leak in leaks:
+        drop = f"--drop {shell_word(leak.column)} if it was measured after the treatment"
+        voice.note(f"{leak.column}: suspected leak, {leak.evidence} ({drop})")
+    return leaks
+
+
 def read_frame(source: Source, asked: Roles) -> pl.DataFrame:
     """The whole table; identifiers that were named stay as they are written."""
     import polars as pl
@@ -200,6 +210,7 @@ def _experiment(voice: Voice, source: Source, found: Found, frame: pl.DataFrame,
         None if roles.weight is None else _numbers(frame.get_column(roles.weight), "weight"),
         None if roles.group is None else frame.get_column(roles.group).to_numpy(),
         _target(y, treatment, roles.control),
+        int(lost.sum()),
     )
 
 

@@ -13,7 +13,7 @@ import typer
 from upturn.cli._command import Session
 from upturn.cli._fit import MODEL, SETTINGS
 from upturn.cli._roles import LISTS
-from upturn.cli._say import UserError, Voice, shell_word
+from upturn.cli._say import UserError, Voice
 
 if TYPE_CHECKING:
     from upturn.cli._load import Loaded
@@ -63,7 +63,7 @@ def report(
     The page is a single file that needs no network: send it, print it, open it anywhere. Everything on it is measured on rows the models have not seen; where nothing beats chance, or a single rule, it says so and recommends nothing.
     """
     from upturn import report as make
-    from upturn.cli._load import load
+    from upturn.cli._load import load, tell_leaks
     from upturn.cli._models import class_name, make_model
     from upturn.cli._write import whole_file
 
@@ -81,11 +81,7 @@ def report(
         "folds": None if folds == 5 else folds,
     }  # fmt: skip
     data = load(voice, session.roles, session.file, missing_outcomes=True, writes=[output])
-    leaks = data.leaks()
-    for leak in leaks:
-        voice.note(
-            f"{leak.column}: suspected leak, {leak.evidence} (--drop {shell_word(leak.column)} if it was measured after the treatment)"
-        )
+    leaks = tell_leaks(voice, data)
     common: dict[str, Any] = {
         "control": data.control,
         "n_arms": data.target.n_arms,
@@ -104,7 +100,7 @@ def report(
             budget=budget, fraction=fraction, audience=audience,  # type: ignore[arg-type]
             outcome=_outcome(data),
             title=title, cv=folds, random_state=session.seed, n_jobs=session.jobs,
-            about={"source": data.source.name, "command": _command(session, data, output, given), "next": _next(session, data, given), "python": _python_lines(session, data, output, given, {"": made, **others}), "leaks": [vars(leak) for leak in leaks]},
+            about={"source": data.source.name, "command": _command(session, data, output, given), "next": _next(session, data, given), "python": _python_lines(session, data, output, given, {"": made, **others}), "leaks": [vars(leak) for leak in leaks], "left out": _left_out(data), "without an arm": data.armless},
         )  # fmt: skip
         place.write_text(found.html, encoding="utf-8")
     answer, plan, recommends = found.answer, found.plan, found.answer.kind == "recommend"
@@ -151,6 +147,18 @@ def _price(text: str | None, data: Loaded, role: str) -> Any:
                 f"--{role} {name}: it is no number, and no feature of {data.source.name}; {did_you_mean(name, data.X.columns)}"
             )
     return fill_price(price, data.X, arms, role)
+
+
+def _left_out(data: Loaded) -> dict[str, str]:
+    """Columns that are no features and have no other role, and why: the same whether they were named or found."""
+    from upturn.cli._dates import undecided_dates
+
+    left = dict.fromkeys(data.roles.id, "identifier")
+    there = [name for name in data.roles.drop if name in data.source.columns]
+    for column in data.source.scan(sample=True).select(there).head(1000).collect():
+        dates = column.dtype.is_temporal() or undecided_dates(column)
+        left[column.name] = "dates" if dates else "lists" if column.dtype.is_nested() else "dropped"
+    return left
 
 
 def _command(session: Session, data: Loaded, output: str, given: dict[str, Any]) -> str:

@@ -24,7 +24,7 @@ def select(
     """
     import numpy as np
 
-    from upturn.cli._load import load
+    from upturn.cli._load import load, tell_leaks
     from upturn.cli._write import check_table_name, write_table
     from upturn.features import FilterSelector, UMODLSelector
     from upturn.metrics import Table
@@ -35,6 +35,7 @@ def select(
     if output is not None:
         check_table_name(output)
     data = load(voice, session.roles, session.file, writes=[output])
+    tell_leaks(voice, data)
     criterion: Any = method
     common: dict[str, Any] = {"control": data.control, "n_jobs": session.jobs, "verbose": int(voice.shows_bars)}
     selector: Any = (

@@ -53,7 +53,10 @@ def export(
         check_output(output, [model])
     text = EXPORTS[to](load_model(model, trust, 1))
     if output == "-":
-        put(text)
+        if session.voice.as_json and to != "json":
+            session.voice.result(text, model=model, to=to, content=text)
+        else:  # which is JSON, or what was asked for
+            put(text)
         return 0
     write_text(text + "\n", output)
     session.voice.result(f"{model} as {to}: {output}", model=model, to=to, output=output)
