@@ -148,7 +148,7 @@ def test_expected_shares(upturn, mail):
         (["mail.csv", "--outcome", "visit", "--treatment", "region"], "say which of them it is, with --control LABEL"),
         (
             ["words.csv", "--outcome", "c", "--treatment", "b"],
-            "has a single column, 'a b c'; expected several, with commas",
+            "has a single column, 'a#b#c'; expected several: say what stands between them",
         ),
         (["mial.csv", *FLAGS], "there is no file 'mial.csv': did you mean 'mail.csv'?"),
         ([], "no table was named"),
@@ -162,7 +162,7 @@ def test_expected_shares(upturn, mail):
 )
 def test_errors_are_one_line(upturn, mail, arguments, message):
     mail.write_csv("mail.csv")
-    pl.DataFrame({"a b c": ["1 2 3"] * 30}).write_csv("words.csv")
+    pl.DataFrame({"a#b#c": ["1#2#3"] * 30}).write_csv("words.csv")
     ran = upturn("check", *arguments, "--quiet")
     assert ran.code == 2
     assert ran.out == ""
@@ -251,6 +251,24 @@ def test_a_file_of_roles_that_cannot_be_read(upturn, mail, tmp_path, text, messa
     ran = upturn("check", "mail.csv")
     assert ran.code == 2
     assert message in ran.err
+
+
+def test_the_delimiter_is_remembered_of_its_table(upturn, mail, tmp_path):
+    mail.write_csv(tmp_path / "odd.csv", separator="#")
+    mail.write_csv(tmp_path / "new.csv")
+    mail.write_parquet(tmp_path / "mail.parquet")
+    flags = ("--outcome", "visit", "--treatment", "segment", "--drop", "clicks")
+    ran = upturn("check", "odd.csv", *flags)
+    assert (ran.code, "say what stands between them, as in --delimiter ';'" in ran.err) == (2, True)
+    assert upturn("check", "odd.csv", *flags, "--delimiter", "#").code == 0
+    assert 'delimiter = "#"' in (tmp_path / "upturn.toml").read_text()
+    assert upturn("check").code == 0
+    assert upturn("check", "new.csv").code == 0  # which has another
+    ran = upturn("check", "mail.parquet", "--delimiter", "#")
+    assert (ran.code, "mail.parquet is Parquet, which has none" in ran.err) == (2, True)
+    mail.write_csv(tmp_path / "other.csv", separator="%")
+    assert upturn("check", "other.csv", "--delimiter", "%").code == 0
+    assert upturn("check").code == 0
 
 
 def test_roles_survive_the_file(tmp_path):

@@ -188,10 +188,34 @@ def test_a_decimal_comma_and_windows_letters(tmp_path):
         ('a,b\n"x;y;z",2\n', ","),
         ("a\n1\n", ","),
         ("a|b|c\n1|2|3\n", "|"),
+        ("a b c\n1 2 3\n", " "),
+        ("a:b\n1:2\n", ":"),
+        ("a~b\n1 000~2\n", "~"),
+        ("a^b\n1:0^2\n", "^"),
+        ("first name,day\nAnn,1\nBob B,2\n", ","),
+        ("first name,last name\nAnn A,Bee B\n", ","),
+        ("full name,a\nAnn A,1,2\nBob B,2\n", ","),
+        ("day\n2024-01-01 10:00:00\n", ","),
+        ("", ","),
     ],
 )
 def test_delimiters(text, delimiter):
     assert find_delimiter(text) == delimiter
+
+
+@pytest.mark.parametrize("said", ["tab", "\\t", "\t"])
+def test_a_delimiter_that_is_said(tmp_path, said):
+    path = tmp_path / "a.csv"
+    path.write_text("a\tb, c, d\n1\t2,5,6\n")
+    assert find_source(str(path), said).columns == ["a", "b, c, d"]
+
+
+@pytest.mark.parametrize("said", ["", ";;", '"', "§", "\n"])
+def test_what_is_no_delimiter(tmp_path, said):
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(UserError, match="expected one character"):
+        find_source(str(path), said)
 
 
 def test_several_files(table, tmp_path):

@@ -20,6 +20,7 @@ import typer
 from upturn.cli._roles import LISTS, Roles
 from upturn.cli._say import UserError, Voice
 
+_SINGLE = ("outcome", "treatment", "control", "weight", "group")
 _COLUMNS, _ALL = "Columns", "Every command"
 
 Names = list[str] | None
@@ -70,6 +71,7 @@ def _role_options() -> dict[str, tuple[Any, Any]]:
         "id": columns("id", "Identifiers: carried into lists, not features. Repeat it, or put commas between names."),
         "drop": columns("drop", "Columns to leave out."),
         "keep": columns("keep", "Columns to use although they look like identifiers or dates."),
+        "delimiter": column("delimiter", "What stands between the columns of a CSV, where it is not found."),
         "file": (
             Annotated[
                 str | None,
@@ -112,7 +114,7 @@ def command(app: typer.Typer, name: str, *, example: str, data: bool = True) -> 
             flags = Roles()
             if data:
                 names: dict[str, Any] = {key: tuple(values[key] or ()) for key in LISTS}
-                single = {key: values[key] for key in ("data", "outcome", "treatment", "control", "weight", "group")}
+                single = {key: values[key] for key in ("data", "delimiter", *_SINGLE)}
                 flags = Roles(**single, **names)
             session = Session(voice, values["seed"], values["jobs"], flags, values.get("file"))
             with voice.hears_warnings():

@@ -30,6 +30,7 @@ _MISSING = [
     "?",
     ".",
 ]  # texts that stand for nothing in a CSV
+_USUAL, _RARE = ",;\t|", " :~^"  # delimiters
 SAMPLE = 1 << 16  # bytes that a format is told by
 GUESSED_FROM = 10_000  # rows that the types of a streamed table of text are guessed from
 
@@ -59,16 +60,19 @@ def _scan_csv(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFra
     if not names:
         raise UserError(f"{source.name} is empty: expected a first row with the names of the columns")
     length = GUESSED_FROM if sample else None
-    return pl.scan_csv(places, **_csv_options(text), schema_overrides=types, infer_schema_length=length, glob=False)
+    return pl.scan_csv(
+        places, **_csv_options(text, source.delimiter), schema_overrides=types, infer_schema_length=length, glob=False
+    )
 
 
 def csv_options(source: Source) -> dict[str, Any]:
     """How polars is asked to read a CSV, so that others can ask the same."""
-    return {**_csv_options(_decoded(_head(source)).decode(errors="replace")), "infer_schema_length": None}
+    text = _decoded(_head(source)).decode(errors="replace")
+    return {**_csv_options(text, source.delimiter), "infer_schema_length": None}
 
 
-def _csv_options(text: str) -> dict[str, Any]:
-    delimiter = find_delimiter(text)
+def _csv_options(text: str, delimiter: str | None) -> dict[str, Any]:
+    delimiter = delimiter or find_delimiter(text)
     comma = delimiter == ";" and re.search(r";-?\d+,\d+\s*(;|$)", text, re.MULTILINE) is not None
     return {"separator": delimiter, "decimal_comma": comma, "null_values": _MISSING, "try_parse_dates": True}
 
@@ -105,15 +109,20 @@ def _decoded(content: bytes) -> bytes:
 def find_delimiter(text: str) -> str:
     """The delimiter of a CSV by its first lines: what is found equally often, and most often, in all of them.
 
+    A blank, which is found in names and values too, and other rare ones count only where the first line has no usual one.
+
     >>> find_delimiter("name;weight" + chr(10) + "Ann;60,5")
     ';'
     """
     lines = [re.sub(r'"[^"]*"', "", line) for line in text.splitlines()[:20] if line.strip()]
     if len(lines) > 2 and not text.endswith("\n"):
         lines.pop()  # cut off in the middle
-    counts = {mark: [line.count(mark) for line in lines] for mark in ",;\t|"}
-    steady = {mark: found[0] for mark, found in counts.items() if found and min(found) == max(found) > 0}
-    chosen = steady or {mark: found[0] for mark, found in counts.items() if found and found[0]}
+    if not lines:
+        return ","
+    counts = {mark: [line.count(mark) for line in lines] for mark in _USUAL + _RARE}
+    steady = {mark: found[0] for mark, found in counts.items() if min(found) == max(found) > 0}
+    usual = {mark: n for mark, n in steady.items() if mark in _USUAL}
+    chosen = usual or {mark: counts[mark][0] for mark in _USUAL if counts[mark][0]} or steady
     return max(chosen, key=lambda mark: chosen[mark]) if chosen else ","
 
 

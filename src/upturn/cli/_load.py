@@ -90,7 +90,9 @@ class Settled:
         if self.written is None:
             write_roles(self.path, replace(roles, data=data))
         elif self.written != Roles():
-            added = add_roles(self.path, self.written, replace(roles, data=self.written.data))
+            same = self.source.name == self.written.data
+            kept = replace(roles, data=self.written.data, delimiter=roles.delimiter if same else self.written.delimiter)
+            added = add_roles(self.path, self.written, kept)
             if added:
                 voice.note(f"{self.path}: {', '.join(added)} changed")
 
@@ -111,7 +113,9 @@ def settle(
     if data is None:
         either = f"there is no {path} with one either" if written is None else f"{path} names no data either"
         raise UserError(f"no table was named: give a file, as in `upturn {voice.command} mail.csv …`; {either}")
-    source = find_source(data)
+    same = written is not None and data == written.data
+    source = find_source(data, flagged.delimiter or (written.delimiter if written is not None and same else None))
+    flagged = replace(flagged, delimiter=source.delimiter)
     for output in writes:
         if output is not None:
             check_output(output, [*source.files, str(path)])

@@ -22,7 +22,7 @@ import re
 import sys
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,6 +60,7 @@ class Source:
     files: tuple[str, ...] = ()
     table: str | None = None
     content: bytes | None = None
+    delimiter: str | None = None  # of a CSV; None to find it
 
     @property
     def is_text(self) -> bool:
@@ -161,8 +162,28 @@ def _refuse_twins(source: str, names: list[str]) -> None:
             )
 
 
-def find_source(data: str) -> Source:
+_SPELLED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "colon": ":", "bar": "|"}
+
+
+def read_delimiter(text: str) -> str:
+    """What stands between the columns of a CSV: one character, or its name."""
+    mark = _SPELLED.get(text, text)
+    if len(mark.encode()) != 1 or mark in '"\r\n':
+        raise UserError(f"--delimiter {text}: expected one character such as ';', or tab or space")
+    return mark
+
+
+def find_source(data: str, delimiter: str | None = None) -> Source:
     """What the argument DATA means; an error if there is no such file."""
+    source = _found(data)
+    if delimiter is None:
+        return source
+    if source.kind != "csv":
+        raise UserError(f"--delimiter {delimiter}: {source.name} is {source.format}, which has none; leave it out")
+    return replace(source, delimiter=read_delimiter(delimiter))
+
+
+def _found(data: str) -> Source:
     if data == "-":
         content = sys.stdin.buffer.read()
         if not content:

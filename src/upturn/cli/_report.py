@@ -180,6 +180,7 @@ def _table(session: Session, data: Loaded) -> list[str]:
     single = {**roles.named, "control": str(data.control)}
     several = {role: ",".join(names) for role in LISTS if (names := getattr(roles, role))}
     words = [source.name if source.content is None else "-"]
+    words += ["--delimiter", source.delimiter] if source.delimiter else []
     return words + [word for role, name in {**single, **several}.items() for word in (f"--{role}", name)]
 
 

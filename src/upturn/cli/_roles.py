@@ -33,6 +33,7 @@ class Roles:
     """Columns by what they are; None and () where nothing was said."""
 
     data: str | None = None
+    delimiter: str | None = None  # of a CSV
     outcome: str | None = None
     treatment: str | None = None
     control: str | None = None
@@ -237,7 +238,7 @@ def _must_be_there(name: str, role: str, columns: Sequence[str], source: str) ->
         return
     if len(columns) == 1:
         raise UserError(
-            f"--{role} {name}: {source} has a single column, {columns[0]!r}; expected several, with commas, semicolons, tabs or bars between"
+            f"--{role} {name}: {source} has a single column, {columns[0]!r}; expected several: say what stands between them, as in --delimiter ';'"
         )
     raise UserError(f"--{role} {name}: {source} has no column {name!r}; {did_you_mean(name, columns)}")
 
