@@ -33,7 +33,6 @@ class Roles:
     """Columns by what they are; None and () where nothing was said."""
 
     data: str | None = None
-    delimiter: str | None = None  # of a CSV
     outcome: str | None = None
     treatment: str | None = None
     control: str | None = None
@@ -42,6 +41,7 @@ class Roles:
     id: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
+    delimiter: str | None = None  # of a CSV
 
     def over(self, other: Roles) -> Roles:
         """These roles, and where they say nothing about something or some column, the other ones."""
