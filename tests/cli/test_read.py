@@ -359,3 +359,66 @@ def test_what_cannot_be_read(table, tmp_path, make, message):
     with pytest.raises(UserError, match=message) as caught:
         read(make(tmp_path))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["mail", "main.mail", "crm.mail2", "mail2", "crm.odd.one", "odd.one"])
+def test_schemas_of_duckdb(tmp_path, name):
+    import duckdb
+
+    path = tmp_path / "shop.duckdb"
+    with duckdb.connect(str(path)) as base:
+        base.execute("create schema crm; create schema web; create table mail as select 'mail' as name")
+        base.execute("create table crm.mail2 as select 'mail2' as name")
+        base.execute("""create table crm."odd.one" as select 'odd.one' as name""")
+        base.execute("create table crm.twice as select 1 as a; create table web.twice as select 2 as a")
+    expected = name.removeprefix("main.").removeprefix("crm.")
+    if name == "odd.one":  # is the table one of the schema odd
+        with pytest.raises(UserError, match=r"did you mean 'crm\.odd\.one'"):
+            read(f"{path}::{name}")
+    else:
+        assert read(f"{path}::{name}").rows() == [(expected,)]
+    assert read(f"{path}::web.twice").rows() == [(2,)]
+    with pytest.raises(UserError, match=r"there is no table 'twice' .*did you mean '(crm|web).twice'"):
+        read(f"{path}::twice")
+    with pytest.raises(UserError, match=r"holds 5 tables \(.*crm\.mail2.*\): say which"):
+        read(path)
+
+
+def test_spans_of_time_of_duckdb_are_text(tmp_path):
+    import duckdb
+
+    path = tmp_path / "shop.duckdb"
+    with duckdb.connect(str(path)) as base:
+        base.execute("create table mail as select 1 as a, interval '3 days' as wait")
+    assert read(path).rows() == [(1, "3 days")]
+
+
+@pytest.mark.parametrize(
+    ("content", "tool"),
+    [(b"BZh91AY", "bzip2"), (b"\xfd7zXZ\x00\x00", "xz"), (b"\x28\xb5\x2f\xfd\x00", "zstd")],
+)
+@pytest.mark.parametrize("name", ["mail.csv", "mail.csv.bz2", "-"])
+def test_what_is_packed_otherwise_has_to_be_unpacked(tmp_path, monkeypatch, name, content, tool):
+    (tmp_path / "mail.csv").write_bytes(content)
+    (tmp_path / "mail.csv.bz2").write_bytes(content)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    where = name if name == "-" else str(tmp_path / name)
+    with pytest.raises(
+        UserError, match=f"{'standard input' if name == '-' else name} is packed by {tool}: unpack it first"
+    ):
+        find_source(where)
+
+
+def test_a_database_on_standard_input(tmp_path, monkeypatch):
+    import duckdb
+
+    duckdb.connect(str(tmp_path / "a.duckdb")).close()
+    content = (tmp_path / "a.duckdb").read_bytes()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    with pytest.raises(UserError, match="a database cannot be read from standard input"):
+        _ = find_source("-").columns
+
+
+def test_an_address_is_no_file():
+    with pytest.raises(UserError, match=r"^https://shop.example/mail.csv is an address: fetch the file first"):
+        find_source("https://shop.example/mail.csv")

@@ -204,15 +204,21 @@ def _scan_excel(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyF
 def _scan_duckdb(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFrame:
     import polars as pl
 
+    _refuse_bytes(source)
     if importlib.util.find_spec("duckdb") is None:
         raise UserError("reading DuckDB files needs the package duckdb: pip install duckdb")
     import duckdb
 
     try:
         with duckdb.connect(source.files[0], read_only=True) as base:
-            tables = [name for (name,) in base.execute("select table_name from information_schema.tables").fetchall()]
-            table = _choose_table(source, tables)
-            found = base.sql(f"select * from {_quoted(table)}")
+            listed = base.execute("select table_schema, table_name from information_schema.tables").fetchall()
+            tables = {name if schema == "main" else f"{schema}.{name}": (schema, name) for schema, name in listed}
+            schema, name = tables[_choose_table(source, list(tables))]
+            found = base.sql(f"select * from {_quoted(schema)}.{_quoted(name)}")
+            spans = [name for name, kind in zip(found.columns, found.types, strict=True) if str(kind) == "INTERVAL"]
+            if spans:  # of months and days, which are no fixed time: as text
+                texts = ", ".join(f"cast({_quoted(name)} as varchar) as {_quoted(name)}" for name in spans)
+                found = base.sql(f"select * replace ({texts}) from {_quoted(schema)}.{_quoted(name)}")
             if importlib.util.find_spec("pyarrow") is not None:
                 return found.pl().lazy()  # type: ignore[no-any-return]
             if hasattr(found, "__arrow_c_stream__"):  # some versions complain about it when the process ends
@@ -229,8 +235,7 @@ def _scan_sqlite(source: Source, types: dict[str, Any], sample: bool) -> pl.Lazy
 
     import polars as pl
 
-    if source.content is not None:
-        raise UserError("a database cannot be read from standard input: name its file and table, as in shop.db::mail")
+    _refuse_bytes(source)
     try:
         with contextlib.closing(
             sqlite3.connect(f"{Path(source.files[0]).resolve().as_uri()}?mode=ro", uri=True)
@@ -246,10 +251,18 @@ def _scan_sqlite(source: Source, types: dict[str, Any], sample: bool) -> pl.Lazy
     return pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None, strict=False).lazy()
 
 
+def _refuse_bytes(source: Source) -> None:
+    if source.content is not None:
+        raise UserError("a database cannot be read from standard input: name its file and table, as in shop.db::mail")
+
+
 def _choose_table(source: Source, tables: Sequence[str]) -> str:
     path = source.files[0]
     if source.table in tables:
         return str(source.table)
+    same = [name for name in tables if source.table in (name.rpartition(".")[2], f"main.{name}")]
+    if len(same) == 1:
+        return same[0]
     if source.table is not None:
         raise UserError(f"there is no table {source.table!r} in {path}: {did_you_mean(source.table, tables)}")
     if len(tables) == 1:

@@ -46,6 +46,7 @@ _ENDINGS = {
 }
 _ZIP, _OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", _ZIP: "excel", _OLD_EXCEL: "excel", b"SQLite format 3\x00": "sqlite"}
+_PACKED = {b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _NAMELESS = "unnamed"  # what a column without a name is called
 _WHOLE = ("excel", "duckdb", "sqlite", "json")  # formats that are read whole, and therefore once
 _SMALL = 1 << 22  # bytes, up to which lines are counted: if a sample of the rows is all of them, types are guessed once
@@ -209,6 +210,8 @@ def _found(data: str) -> Source:
 
 
 def _not_there(path: str) -> str:
+    if re.match(r"[a-z][a-z0-9+]+://", path):
+        return f"{path} is an address: fetch the file first, and name it"
     if any(sign in path for sign in "*?["):
         return f"no file matches {path!r}"
     folder = Path(path).parent
@@ -225,7 +228,7 @@ def _kind_of_file(file: str) -> str:
         start = opened.read(SAMPLE)
     if named is None or (named == "excel" and not start.startswith((_ZIP, _OLD_EXCEL))):
         return _kind_of_bytes(start, file)
-    if named in ("csv", "jsonl") and start.startswith(tuple(_MAGIC)):
+    if named in ("csv", "jsonl") and start.startswith((*_MAGIC, *_PACKED)):
         return _kind_of_bytes(start, file)
     if start.startswith(_ZIP):
         _refuse_archive(file, file)
@@ -240,6 +243,11 @@ def _kind_of_bytes(content: bytes, file: str | None = None) -> str:
             if magic == _ZIP:
                 _refuse_archive(file or io.BytesIO(content), file or "standard input")
             return kind
+    for magic, tool in _PACKED.items():
+        if content.startswith(magic):
+            raise UserError(f"{file or 'standard input'} is packed by {tool}: unpack it first (gzip is read as it is)")
+    if content[8:12] == b"DUCK":
+        return "duckdb"
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):  # two bytes a letter, as Excel writes "Unicode text"
         return "csv"
     if content.lstrip()[:1] == b"{":
@@ -248,7 +256,7 @@ def _kind_of_bytes(content: bytes, file: str | None = None) -> str:
         return "json"
     if b"\x00" in content[:4096]:
         raise UserError(
-            "the table is of a format that is not known: expected CSV, Parquet, Arrow, JSON lines, Excel, DuckDB or SQLite"
+            f"{file or 'standard input'} is of a format that is not known: expected CSV, Parquet, Arrow, JSON lines, Excel, DuckDB or SQLite"
         )
     return "csv"
 
