@@ -12,6 +12,7 @@ CLUSTERS := tests/engines/test_dask.py tests/engines/test_spark.py
 HANGS := -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
 
 UPLOT := 1.6.32
+UPLOT_HOME := src/upturn/_report/vendor/uplot
 
 .PHONY: demo test test-nojit test-oldest lint bench bench-install guard experiments-quick vendor clean
 
@@ -66,8 +67,10 @@ experiments-quick: $(INSTALLED)
 vendor:
 	rm -rf build/vendor && mkdir -p build/vendor
 	cd build/vendor && npm pack --silent uplot@$(UPLOT) && tar -xzf uplot-$(UPLOT).tgz
-	cp $(addprefix build/vendor/package/,dist/uPlot.iife.min.js dist/uPlot.min.css LICENSE) src/upturn/_report/vendor/uplot/
-	cd src/upturn/_report/vendor/uplot && sha256sum uPlot.iife.min.js uPlot.min.css LICENSE > SHA256SUMS && echo uplot $(UPLOT) > VERSION
+	cd build/vendor && cp $(addprefix package/,dist/uPlot.iife.min.js dist/uPlot.min.css LICENSE) .
+	if grep -qx 'uplot $(UPLOT)' $(UPLOT_HOME)/VERSION; then cd build/vendor && sha256sum --check $(CURDIR)/$(UPLOT_HOME)/SHA256SUMS; else \
+	cd build/vendor && sha256sum uPlot.iife.min.js uPlot.min.css LICENSE > $(CURDIR)/$(UPLOT_HOME)/SHA256SUMS && echo uplot $(UPLOT) > $(CURDIR)/$(UPLOT_HOME)/VERSION; fi
+	cd build/vendor && cp uPlot.iife.min.js uPlot.min.css LICENSE $(CURDIR)/$(UPLOT_HOME)/
 
 clean:
 	rm -rf $(VENV) build dist

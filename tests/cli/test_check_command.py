@@ -253,6 +253,34 @@ def test_a_file_of_roles_that_cannot_be_read(upturn, mail, tmp_path, text, messa
     assert message in ran.err
 
 
+def test_what_cannot_be_remembered_is_said(upturn, mail, tmp_path):
+    mail.write_csv(tmp_path / "mail.csv")
+    ran = upturn("check", "mail.csv", *FLAGS, "--roles", "nowhere/x.toml", "--json")
+    assert "nowhere/x.toml could not be written: later runs have to be told the columns again" in ran.json["notes"]
+    text = 'data = "mail.csv"\noutcome = "visit"\ntreatment = "segment"\ndrop = [\n  "clicks",\n]\n'
+    (tmp_path / "upturn.toml").write_text(text)
+    ran = upturn("check", "--drop", "joined", "--json")
+    assert (tmp_path / "upturn.toml").read_text() == text
+    said = [note for note in ran.json["notes"] if "over several lines, and was not changed: write there" in note]
+    assert len(said) == 1
+    assert 'drop = ["joined", "clicks"]' in said[0]
+
+
+def test_an_empty_name_is_no_table(upturn, mail, tmp_path):
+    mail.write_csv(tmp_path / "mail.csv")
+    assert upturn("check", "mail.csv", *FLAGS).code in (0, 1)
+    ran = upturn("check", "")
+    assert (ran.code, ran.err) == (2, "upturn: DATA is empty: expected the name of a table, as in mail.csv\n")
+
+
+@pytest.mark.parametrize(("shares", "said"), [("0.5,0.9", True), ("0.495,0.495", False), ("1,1", True)])
+def test_shares_that_do_not_add_up_are_said(upturn, mail, tmp_path, shares, said):
+    mail.write_csv(tmp_path / "mail.csv")
+    control, treated = shares.split(",")
+    ran = upturn("check", "mail.csv", *FLAGS, "--expected", f"control={control},mail={treated}", "--json")
+    assert any("the shares add up to" in note for note in ran.json["notes"]) == said
+
+
 def test_the_delimiter_is_remembered_of_its_table(upturn, mail, tmp_path):
     mail.write_csv(tmp_path / "odd.csv", separator="#")
     mail.write_csv(tmp_path / "new.csv")
@@ -278,7 +306,7 @@ def test_roles_survive_the_file(tmp_path):
     assert read_roles(path) == roles
     path.write_text(path.read_text() + "# mine\n")
     more = Roles("a b.csv", "other", "back\\slash", "tab\there", "w", None, ("id", "é"), ("x, y", "z"))
-    assert add_roles(path, roles, more) == ("weight", "drop")
+    assert add_roles(path, roles, more) == f"{path}: weight, drop changed"
     assert read_roles(path).outcome == 'the "outcome"'  # never changed
     assert read_roles(path).drop == ("x, y", "z")
     assert "# mine" in path.read_text()

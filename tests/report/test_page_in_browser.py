@@ -195,6 +195,12 @@ def test_a_phone_needs_no_sideways_scrolling(show, which, request):
         "return document.querySelector('#chart-curves canvas').getBoundingClientRect().width"
     )
     assert 200 < canvas <= 380
+    effects = browser.execute_script(
+        "return [...document.querySelectorAll('.forest tbody tr:not(.feature)')]"
+        ".map(row => row.querySelectorAll('td.num')[1].getBoundingClientRect().right)"
+    )
+    assert len(effects) > 2
+    assert max(effects) <= 380
 
 
 def test_paper_has_every_part(show, page):

@@ -51,6 +51,16 @@ _PARAMETERS = {name: name for name in ("alpha", "budget", "fraction", "interval"
     "n_jobs": "jobs"
 }
 _PARAMETER = re.compile(rf"(?:^|(?<=and ))({'|'.join(_PARAMETERS)})=")  # at its head, or beside the one that is
+# Words of Python in errors of the library, and ours.
+_OF_PYTHON: list[tuple[str, Any]] = [
+    ("sample_weight", "--weight"),
+    (r"\b(value|column|arm|label)\(s\)", r"\1s"),
+    (r",? or None( for no limit)?\b", ""),
+    (r"\bX contains infinity in\b", "the table holds infinite numbers in"),
+    (r"\bat row (\d+)\b", lambda found: f"in row {int(found[1]) + 1:,} of those used"),
+    (r"\bexpected names the arms\b", "--expected names the arms"),
+    (r"(?<=arms )\[([^\]]*)\]", lambda found: found[1].replace("'", "")),
+]
 # An estimator, a gate or a file that refuses something says so in words for users.
 _IN_WORDS = (UserError, ValueError, TypeError, OSError, ImportError)
 _HOUSE = os.path.join(os.path.dirname(upturn.__file__), "")
@@ -103,7 +113,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if type(error).__name__ == "Abort":
             return _fail("interrupted", given, 130)
-        text = _words(error)
+        text = _words(error, given)
         if text is None and not isinstance(error, MemoryError):
             error.add_note("This is a defect of upturn: please report it, with the lines above.")
         if text is None or os.environ.get("UPTURN_TRACEBACK"):
@@ -124,13 +134,17 @@ def _call(given: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _words(error: Exception) -> str | None:
+def _words(error: Exception, given: Sequence[str]) -> str | None:
     """What to tell a user; None for a defect of this program."""
     usage: Any = getattr(error, "format_message", None)  # of the parser of command lines
     if usage is not None:
         context = getattr(error, "ctx", None)
-        where = "upturn" if context is None else context.command_path
-        text = usage().rstrip(".")
+        command = f"upturn {given[0]}" if given and given[0] in _COMMANDS else "upturn"
+        where = command if context is None else context.command_path
+        text = usage().rstrip(".").replace("argument(s)", "arguments")
+        more = re.search(r"unexpected extra argument\S* \(([^\s)]+)", text)
+        if more and os.path.isfile(more[1]):  # a pattern that the shell has filled in
+            return f"{text}; put a pattern of several files in quotes, as in upturn check 'part-*{os.path.splitext(more[1])[1]}'"
         return f"{text}{'' if text.endswith('?') else ';'} see {where} --help"
     if type(error).__module__.startswith("polars"):
         return f"the table could not be read: {one_line(error)[:400]}"
@@ -157,7 +171,9 @@ def _slipped(error: Exception) -> bool:
 def _in_flags(text: str) -> str:
     """What the library says of its parameters, said of the flags that they are here."""
     text = _PARAMETER.sub(lambda found: f"--{_PARAMETERS[found[1]]} ", text)
-    return text.replace("sample_weight", "--weight")
+    for pattern, words in _OF_PYTHON:
+        text = re.sub(pattern, words, text)
+    return text
 
 
 def _fail(text: str, given: Sequence[str], code: int) -> int:

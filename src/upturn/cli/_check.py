@@ -12,6 +12,8 @@ from upturn.cli._say import UserError, plain, shell_word
 if TYPE_CHECKING:
     from upturn.cli._load import Loaded
 
+_ROUNDED = 0.02  # by which shares that were rounded may miss 1
+
 
 def check(
     session: Session,
@@ -31,6 +33,10 @@ def check(
     voice = session.voice
     data = load(voice, session.roles, session.file, missing_outcomes=True)
     shares = None if expected is None else _shares(expected, data)
+    if shares and abs(sum(shares.values()) - 1) > _ROUNDED:
+        total = sum(shares.values())
+        taken = ", ".join(f"{label} {share / total:.3g}" for label, share in shares.items())
+        voice.note(f"--expected {expected}: the shares add up to {total:.4g}; taken as {taken}")
     with voice.step(f"checking {len(data.y):,} rows and {data.X.width} features"):
         report = examine(
             data.X, data.y, data.treatment, sample_weight=data.weight, control=data.control, groups=data.group,

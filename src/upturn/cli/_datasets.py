@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from upturn.cli._command import Session
-from upturn.cli._fit import SETTINGS
 from upturn.cli._say import UserError, Voice, did_you_mean
 
 if TYPE_CHECKING:
@@ -57,7 +56,9 @@ def get(
     ] = None,
     rows: Annotated[int | None, typer.Option("--rows", min=1, help="Rows of a simulated set.")] = None,
     truth: Annotated[bool, typer.Option("--truth", help="Add the true effects, where they are known.")] = False,
-    settings: SETTINGS = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A parameter of the data set, NAME=VALUE; may be repeated.")
+    ] = None,
 ) -> int:
     """Write a data set as a table with the columns `outcome` and `treatment`."""
     import warnings

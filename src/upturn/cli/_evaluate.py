@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from upturn.cli._command import Session
-from upturn.cli._say import UserError, rows_of
+from upturn.cli._say import UserError, did_you_mean, rows_of
 from upturn.cli._score import MODEL_FILE, TRUSTED
 
 if TYPE_CHECKING:
@@ -26,17 +27,26 @@ def evaluate(
     trust: TRUSTED = None,
 ) -> int:
     """Measure a model on an experiment it was not fitted to: areas and curves with intervals, deciles, pictures."""
+    from upturn._parameters import INTERVAL, check
     from upturn.cli._measure import measure
     from upturn.cli._predict import load_model
     from upturn.cli._write import check_table_name, write_table
     from upturn.metrics import calibration_table
     from upturn.metrics import evaluate as judge
+    from upturn.metrics._registry import METRICS
 
     voice = session.voice
     if plots is not None and importlib.util.find_spec("matplotlib") is None:
         raise UserError("--plots: pictures need matplotlib: pip install 'upturn[plot]'")
     if curves is not None:
         check_table_name(curves, [model])
+    names = [name.strip() for name in metrics.split(",") if name.strip()]
+    for name in names:
+        if name not in METRICS:
+            raise UserError(f"--metrics {name}: {did_you_mean(name, METRICS)}")
+    check("interval", interval, INTERVAL)
+    if plots is not None:
+        _check_folder(Path(plots))
     fitted = load_model(model, trust, 1)
     found = measure(session, fitted, experiment=True, writes=[curves])
     common: dict[str, Any] = {
@@ -47,7 +57,6 @@ def evaluate(
         "sample_weight": found.weight,
         "groups": found.group,
     }
-    names = [name.strip() for name in metrics.split(",") if name.strip()]
     with voice.step(f"measuring {len(found.score):,} rows"):
         table = judge(found.y, {Path(model).stem: found.score}, found.treatment, metrics=names, **common)
         deciles = calibration_table(found.y, found.score, found.treatment, **common)
@@ -74,6 +83,15 @@ def evaluate(
         plots=written,
     )
     return 0
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse, before any work is done, a folder that cannot be made."""
+    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    if not there.is_dir():
+        raise UserError(f"--plots {folder}: {there} is a file; expected a folder")
+    if not os.access(there, os.W_OK):
+        raise UserError(f"--plots {folder}: the folder {there} may not be written to")
 
 
 def _pairs(found: Measured, common: dict[str, Any]) -> Any:

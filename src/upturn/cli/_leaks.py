@@ -65,7 +65,7 @@ class _Column:
 
         if column.dtype.is_numeric() or column.dtype == pl.Boolean:
             values = column.cast(pl.Float64).fill_nan(None).to_numpy().astype(np.float64)
-            return cls(np.asarray(values), None)
+            return cls(np.where(np.isinf(values), np.nan, values), None)  # which no model takes
         text = column.cast(pl.String)
         levels = text.drop_nulls().unique().sort().to_list()
         if len(levels) > _MOST_LEVELS:

@@ -88,13 +88,14 @@ class Settled:
         """Write the file of roles, or add to it what it does not say."""
         data = None if self.source.content is not None else self.source.name
         if self.written is None:
-            write_roles(self.path, replace(roles, data=data))
+            if not write_roles(self.path, replace(roles, data=data)):
+                voice.note(f"{self.path} could not be written: later runs have to be told the columns again")
         elif self.written != Roles():
             same = self.source.name == self.written.data
             kept = replace(roles, data=self.written.data, delimiter=roles.delimiter if same else self.written.delimiter)
             added = add_roles(self.path, self.written, kept)
             if added:
-                voice.note(f"{self.path}: {', '.join(added)} changed")
+                voice.note(added)
 
 
 def settle(
@@ -109,7 +110,9 @@ def settle(
 
     path = Path(file or FILE)
     written = read_roles(path) if path.exists() else None
-    data = flagged.data or (None if written is None else written.data)
+    data = flagged.data if flagged.data is not None or written is None else written.data
+    if data == "":
+        raise UserError("DATA is empty: expected the name of a table, as in mail.csv")
     if data is None:
         either = f"there is no {path} with one either" if written is None else f"{path} names no data either"
         raise UserError(f"no table was named: give a file, as in `upturn {voice.command} mail.csv …`; {either}")

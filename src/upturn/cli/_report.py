@@ -66,12 +66,16 @@ def report(
     from upturn.cli._load import load, tell_leaks
     from upturn.cli._models import class_name, make_model
     from upturn.cli._write import whole_file
+    from upturn.policy._gate import read_limit
 
     voice = session.voice
     if importlib.util.find_spec("jinja2") is None:
         raise UserError("a report needs jinja2: pip install 'upturn[report]'")
     if audience not in ("business", "trial"):
         raise UserError(f"--audience {audience}: expected business or trial")
+    if audience == "trial" and (cost is not None or value is not None):
+        raise UserError("--audience trial speaks of no money: leave out --cost and --value")
+    read_limit(fraction, budget, 0, by_person=cost is None)
     names = [] if models is None else [name.strip() for name in models.split(",") if name.strip()]
     for name in (model, *names):
         class_name(name)  # before anything is read

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 FILE = "upturn.toml"
+_NO_ROLES = "--roles names a file such as upturn.toml, and DATA the table"
 LISTS = ("id", "drop", "keep")
 _ID_NAME = re.compile(r"(^|[_\-. ])(id|uid|guid|uuid|key)$|[a-z]I[dD]$|^(email|e-mail|phone)$", re.IGNORECASE)
 _FEWEST = 20  # rows below which nothing looks like an identifier
@@ -82,11 +83,14 @@ class Found:
 
 def read_roles(path: Path) -> Roles:
     """The roles written in a file."""
+    if path.suffix.lower() != ".toml" and not path.is_file():
+        raise UserError(f"--roles {path}: expected a file such as upturn.toml, which the first run writes")
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(
-            f"{path} is not TOML: {one_line(error)}; mend it, or remove it and name the columns by flags"
+            f"{path} is not TOML: {one_line(error)}; "
+            + ("mend it, or remove it and name the columns by flags" if path.suffix == ".toml" else _NO_ROLES)
         ) from error
     known = {part.name for part in fields(Roles)}
     for key, value in values.items():
@@ -104,26 +108,27 @@ def read_roles(path: Path) -> Roles:
     return Roles(**read)
 
 
-def write_roles(path: Path, roles: Roles) -> None:
-    """Write roles to a new file; in a folder that may not be written to there will be none."""
+def write_roles(path: Path, roles: Roles) -> bool:
+    """Write roles to a new file, and say whether that could be done."""
     head = "# Which column is what. Written by the first run of upturn here; later runs read it. Flags go before it."
     lines = [_line(part.name, value) for part in fields(Roles) if (value := getattr(roles, part.name))]
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write("\n".join([head, *lines]) + "\n")
     except OSError:
-        return
+        return False
+    return True
 
 
-def add_roles(path: Path, before: Roles, after: Roles) -> tuple[str, ...]:
-    """Add to a file what it does not say yet, line by line, and return the names of the lines; the rest stays as it is."""
+def add_roles(path: Path, before: Roles, after: Roles) -> str | None:
+    """Add to a file what it does not say yet, line by line, and say which lines; the rest stays as it is."""
     changed = {}
     for part in fields(Roles):
         old, new = getattr(before, part.name), getattr(after, part.name)
         if new and (set(new) != set(old) if part.name in LISTS else old is None):
             changed[part.name] = new
     if not changed:
-        return ()
+        return None
     lines = path.read_text(encoding="utf-8").splitlines()
     for name, value in changed.items():
         places = [i for i, line in enumerate(lines) if re.match(rf"\s*{name}\s*=", line)]
@@ -135,9 +140,12 @@ def add_roles(path: Path, before: Roles, after: Roles) -> tuple[str, ...]:
     try:
         tomllib.loads(text)
         path.write_text(text, encoding="utf-8")
-    except (tomllib.TOMLDecodeError, OSError):  # a list over several lines, or a file that may not be written to
-        return ()
-    return tuple(changed)
+    except tomllib.TOMLDecodeError:
+        wanted = "; ".join(_line(name, value) for name, value in changed.items())
+        return f"{path} has a list over several lines, and was not changed: write there {wanted}"
+    except OSError:
+        return f"{path} may not be written to, and was not changed"
+    return f"{path}: {', '.join(changed)} changed"
 
 
 def _line(name: str, value: str | tuple[str, ...]) -> str:

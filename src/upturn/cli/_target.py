@@ -50,10 +50,12 @@ def target(
     from upturn.cli._predict import load_model
     from upturn.cli._write import check_table_name
     from upturn.policy import target as choose
+    from upturn.policy._gate import read_limit
 
     voice = session.voice
     if output is not None:
         check_table_name(output, [model])
+    read_limit(fraction, budget, 0, by_person=cost is None)
     fitted = load_model(model, trust, 1)
     if fraction is None:
         fitted._refuse_without_zero()
