@@ -1,6 +1,6 @@
 """What workers of Dask keep of a row while trees grow, and when the most is kept at once: of 12 float32 columns, without weights.
 
-    python benchmarks/bench_engine_states.py    # writes benchmarks/engine_states.json
+python benchmarks/bench_engine_states.py    # writes benchmarks/engine_states.json
 """
 
 from __future__ import annotations

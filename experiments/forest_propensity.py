@@ -75,7 +75,8 @@ def overlap(kind, size, seed):
         model = UpliftForest(propensity=way, center=center, random_state=seed).fit(X, y, treatment)
         error = model.predict(X) - effect
         found[way] = [float(f"{number:.4g}") for number in (np.sqrt(np.mean(error**2)), error.mean())]
-    found["chosen"], found["left"] = model.propensity_kind_, round(model._left or 1.0, 4)
+    found["chosen"] = model.propensity_kind_
+    found["left"] = None if model._left is None else round(model._left, 4)  # of arms that look alike it is not known
     return found
 
 
@@ -92,7 +93,7 @@ def measure_overlap(repeats):
             results[f"{kind} {size}"] = rows = [overlap(kind, size, 4 + seed) for seed in range(repeats)]
             write(results, OVERLAP)
             errors = {way: np.mean([row[way] for row in rows], axis=0).round(3) for way in ("shares", "trees", "auto")}
-            print(kind, size, errors, np.mean([row["left"] for row in rows]).round(3), flush=True)
+            print(kind, size, errors, [row["left"] for row in rows], flush=True)
 
 
 def main():

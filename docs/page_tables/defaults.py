@@ -180,7 +180,8 @@ def forest_overlap():
         kind, size = name.split()
         what = f"log-odds of slope {size}" if kind == "slope" else f"{size} shops"
         errors = [np.mean([row[way] for row in rows], axis=0) for way in ("shares", "trees", "auto")]
-        cells = [f"{np.mean([row['left'] for row in rows]):.2f}"]
+        left = [row["left"] for row in rows if row["left"] is not None]
+        cells = [f"{np.mean(left):.2f}" if left else ""]
         cells += [f"{error[0]:.3f}" for error in errors] + [f"{error[1]:+.3f}" for error in errors]
         kept = np.mean([row["chosen"] == "shares" for row in rows])
         lines.append(f"| {what} | {len(rows)} | " + " | ".join(cells) + f" | {kept:.0%} |")
