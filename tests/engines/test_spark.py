@@ -21,7 +21,7 @@ from upturn import engines, metrics
 from upturn.engines import _grow, _spark
 from upturn.engines._level import LevelQuestion
 from upturn.features import FilterSelector, UMODLDiscretizer
-from upturn.meta import OneVsControl, TLearner
+from upturn.meta import DRLearner, OneVsControl, RLearner, TLearner, XLearner
 from upturn.svm import UpliftSVM
 from upturn.trees import UpliftForest, UpliftTree
 
@@ -134,6 +134,28 @@ def test_a_machine_is_that_of_the_whole_table(spread):
     agree(found, few(model, frame))
 
 
+def test_a_machine_with_p_1_is_that_of_the_whole_table(spread):
+    frame, model = table(), UpliftSVM(p=1.0, C=0.1)
+    found = engines.fit(clone(model), spread(frame), "bought", "segment", None, FEW)
+    agree(found, few(model, frame), 1e-4)  # w need not be unique to many digits, objectives are to 1e-8
+
+
+@pytest.mark.parametrize("learner", [XLearner, DRLearner, RLearner])
+def test_learners_of_effects_over_xgboost(learner, spread):
+    xgboost = pytest.importorskip("xgboost", reason="XGBoost is not installed")
+    from xgboost.spark import SparkXGBClassifier, SparkXGBRegressor
+
+    frame, how = table(4000, seed=2), {"n_estimators": 10, "max_depth": 2}
+    own = {"propensity": "shares", "random_state": 0, **({} if learner is XLearner else {"cv": 2})}
+    model = learner(SparkXGBClassifier(**how), SparkXGBRegressor(**how), **own)
+    found = engines.fit(model, spread(frame), "bought", "segment", None, FEW)
+    whole = learner(xgboost.XGBClassifier(**how), xgboost.XGBRegressor(**how), **own).fit(
+        frame.select(*FEW, "segment", "bought"), "bought", "segment"
+    )
+    mine, other = (model.predict(frame.select(FEW)) for model in (found, whole))
+    assert np.corrcoef(mine, other)[0, 1] > 0.8
+
+
 def test_a_meta_learner_over_xgboost(spread, tmp_path):
     xgboost = pytest.importorskip("xgboost", reason="XGBoost is not installed")
     from xgboost.spark import SparkXGBClassifier
@@ -224,7 +246,10 @@ def test_columns_may_have_dots_and_backticks_in_their_names(spread):
     scores = np.array([row.uplift for row in scored.select("uplift").collect()])
     np.testing.assert_array_equal(scores, whole.predict(frame.select(FEATURES)))
     engines.evaluate(scored, "y.1", ["uplift"], "arm`", interval=None)
-    assert len(engines.sample(scored, 5)) == 5
+    assert list(engines.sample(scored, 5).columns) == scored.columns
+    treated = engines.target(named, "w.w", fraction=0.3).table
+    assert treated.columns[-1] == "recommended"
+    assert {row.recommended for row in treated.select("recommended").collect()} == {0, 1}
 
 
 def test_scores_and_errors(spread):

@@ -171,12 +171,13 @@ def _bytes_of(batch: Any) -> bytes:
     return packed
 
 
-def _unpack(place: int, rows: Iterator[Any]) -> Iterator[tuple[int, Raw]]:
-    """All rows of a partition as one frame."""
+def _unpack(names: list[str], place: int, rows: Iterator[Any]) -> Iterator[tuple[int, Raw]]:
+    """All rows of a partition as one frame, with the names of its columns."""
     import pyarrow as pa
 
     tables = [pa.ipc.open_stream(bytes(row.frame)).read_all() for row in rows]
-    yield place, Raw(place, pa.concat_tables(tables).combine_chunks() if tables else pa.table({}))
+    whole = pa.concat_tables(tables).combine_chunks().rename_columns(names) if tables else pa.table({})
+    yield place, Raw(place, whole)
 
 
 def _folder(name: str) -> Path:
@@ -271,6 +272,11 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def _plain(table: Any) -> Any:
+    """The table with columns c0, c1, …: where Spark hands rows to Python, it asks for columns by names that are not quoted."""
+    return table.toDF(*(f"c{k}" for k in range(len(table.columns))))
+
+
 @contextmanager
 def places(table: Any, columns: Sequence[str]) -> Iterator[SparkPlaces]:
     """The partitions of a DataFrame, kept as they are first read; whatever ends their use, also Ctrl-C, ends the jobs."""
@@ -278,10 +284,12 @@ def places(table: Any, columns: Sequence[str]) -> Iterator[SparkPlaces]:
 
     context, tag = table.sparkSession.sparkContext, f"upturn-{uuid4().hex}"
     try:  # a table of joins or groups is computed up to its last step here
-        cells = table.select(*map(_quoted, columns)).mapInArrow(_pack, "frame binary").rdd
+        cells = _plain(table.select(*map(_quoted, columns))).mapInArrow(_pack, "frame binary").rdd
     except Exception as error:
         raise unread("Spark", error) from None
-    frames = cells.mapPartitionsWithIndex(_unpack).persist(StorageLevel.MEMORY_AND_DISK_DESER)  # as bytes, once
+    frames = cells.mapPartitionsWithIndex(partial(_unpack, list(columns))).persist(
+        StorageLevel.MEMORY_AND_DISK_DESER
+    )  # as bytes, once
     first = _Step(f"{tag}/frame")
     numbers = frames.map(partial(_file, first)).persist()
     context.addJobTag(tag)
@@ -312,12 +320,13 @@ def predict(model: Any, table: Any, features: list[str], names: list[str]) -> An
     from pyspark.sql.types import DoubleType, StructField, StructType
 
     schema = StructType([*table.schema.fields, *(StructField(name, DoubleType()) for name in names)])
+    columns = list(table.columns)
 
     def add(parts: Iterator[Any]) -> Iterator[Any]:
         for part in parts:
-            yield scored(part, model, features, names)
+            yield scored(part.set_axis(columns, axis=1), model, features, names)
 
-    return table.mapInPandas(add, schema)
+    return _plain(table).mapInPandas(add, schema)
 
 
 def add_column(table: Any, name: str, make: Callable[[Any], list[Any]], kind: type) -> Any:
@@ -326,9 +335,10 @@ def add_column(table: Any, name: str, make: Callable[[Any], list[Any]], kind: ty
 
     sort = {bool: types.BooleanType, int: types.LongType, float: types.DoubleType, str: types.StringType}[kind]
     schema = types.StructType([*table.schema.fields, types.StructField(name, sort())])
+    columns = list(table.columns)
 
     def add(parts: Iterator[Any]) -> Iterator[Any]:
         for part in parts:
-            yield extended(part, name, make, kind)
+            yield extended(part.set_axis(columns, axis=1), name, make, kind)
 
-    return table.mapInPandas(add, schema)
+    return _plain(table).mapInPandas(add, schema)
