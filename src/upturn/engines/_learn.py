@@ -63,9 +63,7 @@ def learn(model: Any, places: Places, roles: Roles, row_id: str | None, library:
     if row_id is not None:
         check_ids(whole.places, int(whole.rows.sum()), row_id)
     # Rows of weight 0 have responses out of bag, too: the frames are asked for their features at the end.
-    asked_again = roles.sample_weight is not None and (
-        isinstance(model, UpliftBagging) or getattr(model, "oob", False)
-    )
+    asked_again = roles.sample_weight is not None and (isinstance(model, UpliftBagging) or getattr(model, "oob", False))
     passing = (whole.places,) if asked_again else (places, whole.places)
     learn_whole(model, whole._replace(passing=passing), places, roles, library)
     model._tell_arms()
