@@ -53,9 +53,9 @@ def test_the_look_is_the_same_in_parts(forest, real, weight, tmp_path):
 @pytest.mark.parametrize("inference", [False, True])
 def test_chances_that_leave_nobody_to_compare_are_not_used_in_parts_either(inference):
     rng = np.random.default_rng(0)
-    n = 600 if inference else 3000
-    shop, of_shop = rng.integers(0, 40, n), rng.normal(size=(40, 2))
-    arm = rng.permutation(np.arange(40) % 2)[shop]
+    n, k = (600, 10) if inference else (3000, 40)
+    shop, of_shop = rng.integers(0, k, n), rng.normal(size=(k, 2))
+    arm = rng.permutation(np.arange(k) % 2)[shop]
     a, b = of_shop[shop].T
     frame = pl.DataFrame({"a": a, "b": b, "c": rng.normal(size=n), "arm": arm, "y": a + arm + rng.normal(size=n)})
     X, said = frame.select("a", "b", "c"), "tell nearly everybody's arm"

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm, rankdata
+from threadpoolctl import threadpool_limits
 
 import upturn
 from upturn._balance import weighted_pvalues
@@ -222,6 +223,48 @@ def test_weights_that_make_arms_alike_are_heard():
     assert UpliftForest(2, random_state=0).fit(X[:, :4], y, treatment, weight).propensity_kind_ == "shares"
 
 
+@pytest.mark.parametrize("weight", [1e155, 1e200, 1e-200, 2.0**-1000])
+def test_weights_of_any_size_have_one_look(weight):
+    X, _, treatment = confounded(1000, 0)
+    given = np.random.default_rng(0).uniform(1.0, 2.0, 1000)
+    assert look(X[:, :4], treatment, weight=given * weight).pvalue == pytest.approx(
+        look(X[:, :4], treatment, weight=given).pvalue
+    )
+    random = np.random.default_rng(1).integers(0, 2, 1000)
+    if weight > 1.0:  # small ones leave nothing to split
+        UpliftForest(2, random_state=0).fit(X[:, :4], X[:, 0], random, given * weight)
+    heavy = np.where(np.arange(1000) == 7, weight, 1.0)
+    assert 0.0 < look(X[:, :4], random, weight=heavy).pvalue <= 1.0
+
+
+def test_the_look_does_not_depend_on_threads_of_blas():
+    rng = np.random.default_rng(0)
+    X, arm, weight = rng.normal(size=(40_000, 2)), rng.integers(0, 2, 40_000), rng.exponential(size=40_000)
+    found = look(X, arm, weight=weight)
+    with threadpool_limits(1):
+        assert look(X, arm, weight=weight) == found
+
+
+def test_a_rule_on_a_few_kinds_of_people_is_seen():
+    """Features that decide the arm of everybody: the same arm for the same features, but not because they are copies."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 4, 4000)
+    treatment = (kind < 2).astype(int)
+    y = (rng.random(4000) < 0.1 + 0.2 * treatment).astype(float)
+    X = np.column_stack([kind, rng.integers(0, 2, 4000)]).astype(float)
+    with pytest.warns(UserWarning, match="tell nearly everybody's arm"):
+        UpliftForest(4, random_state=0).fit(X, y, treatment)
+
+
+def test_all_missing_values_are_alike():
+    people = np.random.default_rng(0).normal(size=(300, 2))
+    rows, arm = np.repeat(np.arange(300), 4), np.repeat(np.random.default_rng(1).integers(0, 2, 300), 4)
+    X = people[rows]
+    X[rows < 100, 0] = np.nan
+    X[(rows < 100) & (np.arange(1200) % 2 == 0), 0] = -np.nan
+    assert look(X, arm).rows == 300
+
+
 def test_the_weighted_test_by_hand():
     rng = np.random.default_rng(3)
     values, weight, treated = rng.integers(0, 40, 400).astype(float), rng.uniform(0.5, 2, 400), rng.random(400) < 0.4
@@ -240,17 +283,20 @@ def test_the_weighted_test_by_hand():
     )
     expected = 2 * norm.sf(abs(first - second) / np.sqrt(error))
     assert weighted_pvalues(flag, 2, treated, weight) == pytest.approx([expected])
+    kinds = rng.integers(0, 3, 400).astype(float)
+    expected = [weighted_pvalues((kinds == k).astype(float), 2, treated, weight)[0] for k in range(3)]
+    assert weighted_pvalues(kinds, 3, treated, weight) == pytest.approx(expected)
     rare = (np.arange(400) < 5).astype(float)  # a normal tail would be wrong about five rows
     assert weighted_pvalues(rare, 2, treated, weight) == [1.0]
 
 
-def shops(seed=0):
-    """Forty shops, half of them treated, with columns of the shop beside those of the person."""
-    rng = np.random.default_rng(seed)
-    shop, of_shop = rng.integers(0, 40, 3000), rng.normal(size=(40, 3))
-    X = np.column_stack([of_shop[shop], rng.normal(size=(3000, 2))])
-    treatment = rng.permutation(np.arange(40) % 2)[shop]
-    return X, X[:, 3] + X[:, 0] + 0.5 * treatment + rng.normal(size=3000), treatment
+def shops(n=3000, k=40):
+    """Shops, half of them treated, with columns of the shop beside those of the person."""
+    rng = np.random.default_rng(0)
+    shop, of_shop = rng.integers(0, k, n), rng.normal(size=(k, 3))
+    X = np.column_stack([of_shop[shop], rng.normal(size=(n, 2))])
+    treatment = rng.permutation(np.arange(k) % 2)[shop]
+    return X, X[:, 3] + X[:, 0] + 0.5 * treatment + rng.normal(size=n), treatment
 
 
 def test_chances_that_leave_nobody_to_compare_are_not_used(tmp_path):
@@ -264,7 +310,7 @@ def test_chances_that_leave_nobody_to_compare_are_not_used(tmp_path):
     forest.save(tmp_path / "forest.upturn")
     assert upturn.load(tmp_path / "forest.upturn").propensity_pvalue_ == forest.propensity_pvalue_
     with pytest.warns(UserWarning, match="tell nearly everybody's arm"):
-        sure = UpliftForest(inference=True, random_state=0).fit(X[:900], y[:900], treatment[:900])
+        sure = UpliftForest(inference=True, random_state=0).fit(*shops(600, 10))
     assert sure.propensity_kind_ == "shares"
     asked = UpliftForest(10, propensity="trees", random_state=0).fit(X, y, treatment)  # whoever asks for them gets them
     assert asked.propensity_kind_ == "trees"

@@ -101,10 +101,11 @@ def _grow_forest(
     model._settle(chances.kind, pvalue, left_by(ground) if chances.kind == "trees" else None)
     plan, centred, weighed = model._sampling(), model._centres(scale.binary), model.propensity_kind_ != "shares"
     rules = model._rules(far, scale.binary and not centred, plan.share, scale.span)
+    ground = ground if weighed else far
     sown = Sown(far, None)
     if centred or weighed:
-        own = ground if weighed else far
-        sown = sow(own, seed, model.n_jobs, centred=centred, weighed=weighed, chances=chances.known)
+        sown = sow(ground, seed, model.n_jobs, centred=centred, weighed=weighed, chances=chances.known)
+    del ground  # parts keep what somebody may still ask for
     n_trees = int(model.n_estimators)
     trees = grow_trees(sown.far, rules, plan, seed, n_trees, model.n_jobs, model.verbose)
     if centred:

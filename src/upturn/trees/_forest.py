@@ -345,6 +345,7 @@ class UpliftForest(TreeModel):
         plan = self._sampling()
         rules = self._rules(soil, scale.binary and not centred, plan.share, scale.span)
         sown = self._sow(data, soil, scale, chances, centred, seed)
+        del chances  # eight bytes a row and arm
         grow = self._grower(sown, rules, plan, seed)
         pooled = None
         if self.inference:

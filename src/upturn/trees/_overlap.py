@@ -40,6 +40,7 @@ from upturn.trees._growth import Soil, weight_of_arms
 _FLOOR = 0.01  # estimated chances below it are set to it
 _PER_ARM, _AT_LEAST = 20_000, 1_000  # rows of an arm that are looked at before any fit, and at least, of wide tables
 _NUMBERS = 1 << 20  # numbers of an arm beyond which its rows are fewer
+_DRAWS = 50  # of each arm at least, for copies of rows to count once
 _BLOCK = 1 << 20  # rows that are hashed at a time
 _UNLIKE = 1e-4  # p-value of that look below which "auto" estimates chances
 _UNBALANCED = 0.05  # p-value of the joint test of all rows below which inference does
@@ -92,11 +93,15 @@ def in_look(ids: NDArray[np.uint64], arm: Arms, rows: Ints, n_features: int) -> 
 def look_at(seen: Seen, schema: Schema, n_arms: int) -> Look:
     """Compare the arms of the rows that were found; an arm that is not among them is not seen.
 
-    Where rows with the same features always have the same arm, the arm was given to whatever they are rows of (a person, a shop), which counts once.
+    Where rows with the same features always have the same arm, the arm was given to whatever they are rows of (a person, a shop), which counts once,
+    unless that leaves too few to tell: a rule that gives a few kinds of people their arms looks the same.
     """
-    rows = _draws(seen.X, seen.arm)
-    X, arm = seen.X[rows], seen.arm[rows]
-    weight = None if seen.weight is None or np.ptp(seen.weight) == 0 else seen.weight[rows]
+    X, arm, weight = seen.X, seen.arm, seen.weight
+    rows = _draws(X, arm)
+    if len(rows) < len(arm) and np.bincount(arm[rows], minlength=n_arms + 1).min() >= _DRAWS:
+        X, arm, weight = X[rows], arm[rows], None if weight is None else weight[rows]
+    if weight is not None and np.ptp(weight) == 0:
+        weight = None
     if not ((arm == 0).any() and (arm > 0).any()):
         return Look(1.0, len(arm))
     return Look(joint_pvalue(X, schema, arm, n_arms, weight, gaps=True), len(arm))
@@ -106,10 +111,11 @@ def _draws(X: Floats, arm: Arms) -> NDArray[np.intp]:
     """The first of all rows with the same features, if they always have the same arm; else all rows."""
     mixed = np.zeros(len(X), np.uint64)
     for column in each_column(X):
-        mixed = (mixed ^ (column.astype(np.float64) + 0.0).view(np.uint64)) * _PRIME  # -0 is 0
+        same = np.where(np.isnan(column), np.nan, column.astype(np.float64) + 0.0)  # one NaN, one 0
+        mixed = (mixed ^ same.view(np.uint64)) * _PRIME
         mixed ^= mixed >> np.uint64(29)
-    _, first, same = np.unique(mixed, return_index=True, return_inverse=True)
-    return np.sort(first) if (arm[first][same] == arm).all() else np.arange(len(X))
+    _, first, kind = np.unique(mixed, return_index=True, return_inverse=True)
+    return np.sort(first) if (arm[first][kind] == arm).all() else np.arange(len(X))
 
 
 def look_at_arms(data: Experiment) -> Look:
@@ -120,6 +126,8 @@ def look_at_arms(data: Experiment) -> Look:
     blocks = (np.arange(start, min(start + _BLOCK, n), dtype=np.uint64) for start in range(0, n, _BLOCK))
     found = [ids[in_look(ids, arm[int(ids[0]) :][: len(ids)], rows, data.X.shape[1])] for ids in blocks]
     ids = np.concatenate(found)
+    if len(ids) == len(data):
+        return look_at(Seen(ids, np.asarray(data.X), data.arm, data.weight), data.schema, data.n_arms)
     at = ids.astype(np.intp) if used is None else used[ids.astype(np.intp)]
     weight = None if data.weight is None else data.weight[at]
     return look_at(Seen(ids, np.asarray(data.X[at]), data.arm[at], weight), data.schema, data.n_arms)
