@@ -6,44 +6,30 @@ The papers' own tables and figures are made by ``python -m experiments pages``.
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS), str(DOCS.parent)]
-from page_tables import (  # noqa: E402
-    boosting,
-    command,
-    defaults,
-    ensemble,
-    meta,
-    metrics,
-    policy,
-    report,
-    rivals,
-    scale,
-    svm,
-    trees,
-    umodl,
-)
 
-PAGES = {
-    f"{module.__name__.split('.')[-1]}.md": module.TABLES
-    for module in (
-        boosting,
-        command,
-        defaults,
-        ensemble,
-        meta,
-        metrics,
-        policy,
-        report,
-        rivals,
-        scale,
-        svm,
-        trees,
-        umodl,
-    )
-}
+from page_tables import rivals  # noqa: E402
+
+NAMES = (
+    "boosting",
+    "command",
+    "defaults",
+    "ensemble",
+    "meta",
+    "metrics",
+    "policy",
+    "report",
+    "rivals",
+    "scale",
+    "svm",
+    "trees",
+    "umodl",
+)
+PAGES = {f"{name}.md": import_module(f"page_tables.{name}").TABLES for name in NAMES}
 
 
 def page(name, text):
