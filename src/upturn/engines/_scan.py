@@ -62,15 +62,22 @@ def scan(table: Any) -> pl.LazyFrame:
         return files
     _check_schemas(names, schemas)
     columns = list(schemas[0])
+    kinds = {name: {schema[name] for schema in schemas} for name in columns}
+    mixed = [  # older polars makes floats of them
+        name
+        for name, found in kinds.items()
+        if library.UInt64 in found and any(kind.is_signed_integer() for kind in found)
+    ]
+    wide = [library.col(name).cast(library.Int128) for name in mixed]
     alike: pl.LazyFrame = library.concat(
-        [library.scan_parquet(name).select(columns) for name in names], how="vertical_relaxed"
+        [library.scan_parquet(name).select(columns).with_columns(wide) for name in names], how="vertical_relaxed"
     )
     schema_of(alike)
     return _of_64_bits(alike)
 
 
 def _of_64_bits(frame: pl.LazyFrame) -> pl.LazyFrame:
-    """The table with whole numbers of 64 bits in place of 128, which polars makes of signed and unsigned ones together; floats where 64 bits do not hold them."""
+    """The table with whole numbers of 64 bits in place of 128, which signed and unsigned ones make together; floats where 64 bits do not hold them."""
     library = polars()
     try:
         wide = [name for name, kind in frame.collect_schema().items() if kind == library.Int128]
