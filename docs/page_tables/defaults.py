@@ -178,7 +178,8 @@ def forest_overlap():
     ]
     for name, rows in found.items():
         kind, size = name.split()
-        what = f"log-odds of slope {size}" if kind == "slope" else f"{size} shops"
+        words = {"slope": "log-odds of slope {}", "shops": "{} shops", "product": "sign of a product, for {}% of rows"}
+        what = words[kind].format(size)
         errors = [np.mean([row[way] for row in rows], axis=0) for way in ("shares", "trees", "auto")]
         left = [row["left"] for row in rows if row["left"] is not None]
         cells = [f"{np.mean(left):.2f}" if left else ""]

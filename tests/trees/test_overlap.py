@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm, rankdata
+from scipy.stats import mannwhitneyu, norm, rankdata
+from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
 import upturn
@@ -14,7 +15,8 @@ from upturn._balance import weighted_pvalues
 from upturn.boosting import UpliftBagging
 from upturn.policy import UpliftCalibrator
 from upturn.trees import CTSForest, UCTSForest, UpliftForest
-from upturn.trees._overlap import LEAST_LEFT, Seen, in_look, look_at, overlap_left, overlap_sums, overlap_weights
+from upturn.trees._look import Seen, _told_of, in_look, look_at
+from upturn.trees._overlap import LEAST_LEFT, overlap_left, overlap_sums, overlap_weights
 
 
 def confounded(n, seed, effect=1.0):
@@ -173,6 +175,60 @@ def test_the_look_is_at_the_same_rows_wherever_they_lie():
     with pytest.warns(UserWarning, match="by more than chance"):
         alone = CTSForest(1, max_depth=1, random_state=0).fit(X[used, :4], y[used], treatment[used])._look
     assert alone == found
+
+
+def product(n, share, seed, columns=6):
+    """Arms that follow the sign of a product, which no column shows alone."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, columns))
+    sign = np.sign(X[:, 0] * X[:, 1])
+    treatment = (rng.random(n) < 0.5 + (share - 0.5) * sign).astype(int)
+    return X, sign + treatment + rng.normal(size=n), treatment
+
+
+def test_columns_that_drive_the_arms_together_are_seen():
+    X, y, treatment = product(4000, 0.8, 0)
+    found = look(X, treatment)
+    assert found.unlike
+    assert found.pvalue > 0.01
+    assert found.told.auc > 0.6
+    assert look(X, 2 * treatment, n_arms=2).told.auc == found.told.auc  # an arm without rows says nothing
+    three = np.where(np.random.default_rng(1).random(4000) < 0.3, 2, treatment)
+    assert look(X, three, n_arms=2).unlike
+    with pytest.warns(UserWarning, match="chances of the arms were estimated by trees"):
+        forest = UpliftForest(20, random_state=0).fit(X, y, treatment)
+    assert (forest.propensity_kind_, forest.propensity_auc_) == ("trees", found.told.auc)
+    plain = UpliftForest(20, propensity="shares", random_state=0).fit(X, y, treatment)
+    assert plain.propensity_auc_ is None
+    assert abs(np.mean(forest.predict(X)) - 1) < 0.6 * abs(np.mean(plain.predict(X)) - 1)
+    sure = UpliftForest(inference=True, random_state=0).fit(X[:1000], y[:1000], product(1000, 0.95, 0)[2])
+    assert sure.propensity_kind_ == "trees"
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_trees_tell_no_more_of_random_arms_than_chance_does(weighted):
+    low, rng = [], np.random.default_rng(0)
+    for _ in range(150):
+        X = np.round(rng.normal(size=(300, 3)), 1)
+        weight = rng.exponential(size=300) if weighted else None
+        low.append(look(X, rng.random(300) < 0.3, weight=weight).told.pvalue)
+    assert np.mean(np.array(low) < 0.2) < 0.2  # two-sided, and only where trees are right
+
+
+def test_the_area_of_what_trees_tell():
+    rng = np.random.default_rng(0)
+    chance, treated = np.round(rng.random(500), 2), rng.random(500) < 0.4
+    chance += 0.2 * treated
+    found = _told_of(chance, treated, None)
+    assert found.auc == pytest.approx(roc_auc_score(treated, chance))
+    assert found.pvalue == pytest.approx(mannwhitneyu(chance[treated], chance[~treated], use_continuity=False).pvalue)
+    assert _told_of(-chance, treated, None).pvalue == 1.0
+    assert _told_of(chance, treated, np.full(500, 3.0)).auc == pytest.approx(found.auc)
+
+
+def test_too_few_rows_for_trees_are_not_told():
+    X, _, treatment = product(150, 0.95, 0)
+    assert look(X, treatment).told == (None, 1.0)
 
 
 def test_small_arms_and_small_differences_are_seen():

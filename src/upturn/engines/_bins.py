@@ -19,7 +19,7 @@ from upturn.engines._places import Places
 from upturn.kernels import sampling
 from upturn.kernels.binning import distinct_values
 from upturn.trees._bins import KNOWN, SAMPLE, Bins, edges_of_few, edges_of_many, level_codes, level_mass, sample_key
-from upturn.trees._overlap import Look, Seen, in_look, look_at
+from upturn.trees._look import Look, Seen, in_look, look_at
 
 
 def learn_bins(whole: Whole, max_bins: int, *, weighted: bool, looks: bool = False) -> tuple[Bins, Look | None]:

@@ -37,7 +37,7 @@ from upturn.features import FilterSelector, UMODLDiscretizer, UMODLSelector
 from upturn.meta import OneVsControl
 from upturn.trees import UpliftForest
 from upturn.trees._base import TreeModel
-from upturn.trees._overlap import Look
+from upturn.trees._look import Look
 
 if TYPE_CHECKING:
     import polars as pl

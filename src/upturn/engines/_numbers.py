@@ -27,7 +27,7 @@ from upturn.engines._places import Places
 from upturn.kernels.sampling import NO_IDS
 from upturn.trees._base import Scale, check_weights, scale_between
 from upturn.trees._bins import Bins
-from upturn.trees._overlap import Look
+from upturn.trees._look import Look
 from upturn.trees._samples import Lot
 
 

@@ -42,14 +42,13 @@ from upturn.trees._inference import (
     rows_in_leaf,
     smoothed_sums,
 )
+from upturn.trees._look import Look, look_at_arms
 from upturn.trees._nodes import Nodes
 from upturn.trees._outcome import encode_outcome
 from upturn.trees._overlap import (
     LEAST_LEFT,
-    Look,
     chances_of,
     kind_of,
-    look_at_arms,
     overlap_left,
     overlap_sums,
     overlap_weights,
@@ -59,7 +58,7 @@ from upturn.trees._samples import Sampling
 
 _MANY = 500  # trees at least, for inference
 _FITTED = {
-    "bins_", "nodes_", "centered_", "propensity_kind_", "propensity_pvalue_", "_left", "_few", "_pooled", "oob_response_", "oob_prediction_",
+    "bins_", "nodes_", "centered_", "propensity_kind_", "propensity_pvalue_", "propensity_auc_", "_left", "_few", "_pooled", "oob_response_", "oob_prediction_",
 }  # fmt: skip
 
 
@@ -107,9 +106,9 @@ class UpliftForest(TreeModel):
         Chances of the arms. "shares": the same for everybody, as in a randomised experiment. "trees": estimated out of bag by
         trees of the same engine. A number, or one per treatment arm: known. Names of columns of X, one per treatment arm: known row by row.
         Wherever they are not the shares, rows have overlap weights, h / e of their own arm with h = 1 / (sum of 1 / e over the arms), which
-        give every leaf the same people in all arms; combine with ``center=True``. "auto" is the shares, unless the joint test of balance between the
-        arms has p < 0.0001 on up to some 20,000 rows of each: then it is "trees", ``center="auto"`` centres whatever the criterion allows, and a warning says so. With
-        ``inference=True`` it is "trees" if that test of all rows has p < 0.05. Where the features then tell nearly everybody's arm, which leaves
+        give every leaf the same people in all arms; combine with ``center=True``. "auto" is the shares, unless up to some 20,000 rows of each arm
+        show that chance alone did not make them: the joint test of balance has p < 0.0001, or trees tell treated rows they have not seen from control with such a p. Then it is "trees", ``center="auto"``
+        centres whatever the criterion allows, and a warning says so. With ``inference=True`` it is "trees" also if the test of balance of all rows has p < 0.05. Where the features then tell nearly everybody's arm, which leaves
         nobody to compare, "auto" stays with the shares, and a warning says so.
     inference : bool
         Choose by itself what ``predict_interval`` needs, whatever the other parameters say: honest trees, ten to a
@@ -140,6 +139,8 @@ class UpliftForest(TreeModel):
         "shares", "trees", "columns" or "known".
     propensity_pvalue_ : float or None
         Of the joint test of balance, if "auto" looked at one.
+    propensity_auc_ : float or None
+        How well trees told treated rows from control on rows they had not seen, if "auto" looked and there were rows enough: 0.5 is not at all.
     oob_response_ : array of shape (n, 1 + K)
         Responses of the trees that did not see the row; NaN where there is none. Only with ``oob=True``.
     oob_prediction_ : array of shape (n,) or (n, K)
@@ -280,9 +281,9 @@ class UpliftForest(TreeModel):
                 setattr(self, name, getattr(chosen, name))
 
     def _looks(self) -> bool:
-        """Whether the arms are compared before the fit: nobody has said what they are, and inference does not look itself."""
+        """Whether the arms are compared before the fit: nobody has said what they are."""
         said = self.get_params(deep=False).get("propensity", "auto")
-        return not self.inference and isinstance(said, str) and said == "auto"
+        return isinstance(said, str) and said == "auto"
 
     def _suited(self) -> UpliftForest:
         """The forest for arms that are as unlike as those looked at: this one, or one that estimates chances and centres outcomes."""
@@ -314,6 +315,7 @@ class UpliftForest(TreeModel):
             assert self._plain is not None
             self.center, kind = self._plain.center, "shares"
         self.propensity_kind_, self.propensity_pvalue_ = kind, pvalue
+        self.propensity_auc_ = None if self._look is None else self._look.told.auc
 
     def _weighing(self, data: Experiment, soil: Soil, seed: np.uint64) -> Floats | None:
         """Settle where chances of the arms come from, and return them: of every row of the soil, or None for the shares."""
@@ -323,7 +325,7 @@ class UpliftForest(TreeModel):
             tested.append(balance_pvalue(data))
             return tested[0]
 
-        kind = kind_of(self.propensity, balance if self.inference else None)
+        kind = kind_of(self.propensity, balance if self.inference else None, self._look)
         chances = None if kind == "shares" else chances_of(self.propensity, kind, data, soil, seed, self.n_jobs)
         left = overlap_left(overlap_sums(chances)) if chances is not None and kind == "trees" else None
         self._settle(kind, tested[0] if tested else None if self._look is None else self._look.pvalue, left)
@@ -375,7 +377,7 @@ class UpliftForest(TreeModel):
 
         The words are the same for all fits of a kind, so that those of many folds are shown once.
         """
-        unlike = self._look is not None and self._look.unlike
+        unlike = self._look is not None and self._look.unlike and not self.inference  # which chooses by itself
         if not (unlike or self._few):
             return
         if self._few:
@@ -396,7 +398,7 @@ class UpliftForest(TreeModel):
                 "estimates their chances, or DRLearner; if they were, go on"
             )
         warn_user(
-            f"{type(self).__name__}: the arms differ in their features by more than chance (propensity_pvalue_ is of the joint test of balance), {so}; "
+            f"{type(self).__name__}: the arms differ in their features by more than chance (propensity_pvalue_ is of the joint test of balance, propensity_auc_ how well trees tell who was treated), {so}; "
             "upturn.check shows where they differ",
             UserWarning,
         )
@@ -555,6 +557,7 @@ class UpliftForest(TreeModel):
             "centered": self.centered_,
             "propensity": self.propensity_kind_,
             "pvalue": self.propensity_pvalue_,
+            "auc": self.propensity_auc_,
             "pooled": pooled,
         }
 
@@ -565,10 +568,10 @@ class UpliftForest(TreeModel):
         self.centered_ = state["centered"]
         if state["propensity"] not in ("shares", "trees", "columns", "known"):
             raise ValueError("no forest has such a kind of propensity")
-        self.propensity_kind_, pvalue = state["propensity"], state.get("pvalue")
-        if not (pvalue is None or (isinstance(pvalue, float) and 0.0 <= pvalue <= 1.0)):
-            raise ValueError("the p-value of the arms' balance is none")
-        self.propensity_pvalue_ = pvalue
+        self.propensity_kind_, found = state["propensity"], [state.get("pvalue"), state.get("auc")]
+        if not all(one is None or (isinstance(one, float) and 0.0 <= one <= 1.0) for one in found):
+            raise ValueError("the p-value of the arms' balance, or the area of what trees tell of them, is none")
+        self.propensity_pvalue_, self.propensity_auc_ = found
         pooled = state["pooled"]
         if (pooled is None) == bool(self.inference) or (
             pooled is not None

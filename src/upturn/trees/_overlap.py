@@ -14,7 +14,7 @@ the quantity that regressing the outcome's residual on the treatment's estimates
 what e(x) misses only matters as far as m(x) has left something. Weights are scaled to a mean of 1 in each arm, so that they still
 count as rows, and equal chances give weights of 1.
 
-Whether chances are estimated where nobody has said what they are is decided by a look at the arms, a joint test of balance, and once they are
+Whether chances are estimated where nobody has said what they are is decided by a look at the arms (``_look``), and once they are
 estimated by what they leave: :math:`E[h] / h(E[e])` is 1 where everybody has the same chances, and near 0 where features tell who is in which arm.
 """
 
@@ -22,115 +22,35 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from upturn._arrays import Arms, Bools, Floats, Ints
-from upturn._balance import each_column, joint_pvalue
+from upturn._arrays import Arms, Floats, Ints
 from upturn._experiment import Experiment
 from upturn._propensity import read_chances, with_control
 from upturn._table import Schema
 from upturn._target import Label
-from upturn.kernels.hashing import LOOK, words_of
 from upturn.trees._center import out_of_bag_twice
 from upturn.trees._growth import Soil, weight_of_arms
+from upturn.trees._look import Look
 
 _FLOOR = 0.01  # estimated chances below it are set to it
-_PER_ARM, _AT_LEAST = 20_000, 1_000  # rows of an arm that are looked at before any fit, and at least, of wide tables
-_NUMBERS = 1 << 20  # numbers of an arm beyond which its rows are fewer
-_DRAWS = 50  # of each arm at least, for copies of rows to count once
-_BLOCK = 1 << 20  # rows that are hashed at a time
-_UNLIKE = 1e-4  # p-value of that look below which "auto" estimates chances
 _UNBALANCED = 0.05  # p-value of the joint test of all rows below which inference does
 LEAST_LEFT = 0.07  # of overlap, below which estimated chances would leave hardly anybody to compare (it is .04 where all are at the floor)
 _UNIT = 2.0**24  # chances are added up as whole numbers of its inverse, so that their order is of no consequence
-_PRIME = np.uint64(0x9E3779B97F4A7C15)
 
 
-def kind_of(propensity: Any, balance: Callable[[], float] | None) -> str:
-    """What is meant by ``propensity=``: "shares", "trees", "columns" or "known"; "auto" looks at the p-value of the ``balance`` if it is given."""
+def kind_of(propensity: Any, balance: Callable[[], float] | None, look: Look | None) -> str:
+    """What is meant by ``propensity=``: "shares", "trees", "columns" or "known"; with a test of ``balance``, "auto" goes by its p-value and by the look."""
     if isinstance(propensity, str) and propensity == "auto":
-        return "trees" if balance is not None and balance() < _UNBALANCED else "shares"
+        unlike = balance is not None and (balance() < _UNBALANCED or (look is not None and look.unlike))
+        return "trees" if unlike else "shares"
     if isinstance(propensity, str) and propensity in ("shares", "trees"):
         return propensity
     names = [propensity] if isinstance(propensity, str) else propensity
     several = isinstance(names, list | tuple) or (isinstance(names, np.ndarray) and names.ndim == 1)
     return "columns" if several and len(names) and all(isinstance(one, str) for one in names) else "known"
-
-
-class Look(NamedTuple):
-    """The joint test of balance on some rows, and how many they are."""
-
-    pvalue: float
-    rows: int
-
-    @property
-    def unlike(self) -> bool:
-        """Whether chance alone does not make arms so unlike as these."""
-        return self.pvalue < _UNLIKE
-
-
-class Seen(NamedTuple):
-    """Rows that are looked at, by their ids in ascending order."""
-
-    ids: NDArray[np.uint64]
-    X: Floats
-    arm: Arms
-    weight: Floats | None
-
-
-def in_look(ids: NDArray[np.uint64], arm: Arms, rows: Ints, n_features: int) -> Bools:
-    """Which rows the look is at, there being so many ``rows`` of each arm: of every arm some 20,000 by the hash of their ids, wherever they lie."""
-    most = max(_AT_LEAST, min(_PER_ARM, _NUMBERS // max(n_features, 1)))
-    cuts = np.array([min(most * 2**64 // max(int(n), 1), 2**64 - 1) for n in rows], np.uint64)
-    word = np.empty(len(ids), np.uint64)
-    words_of(np.uint64(0), LOOK, np.uint64(0), ids, word)
-    return np.asarray(word <= cuts[arm])
-
-
-def look_at(seen: Seen, schema: Schema, n_arms: int) -> Look:
-    """Compare the arms of the rows that were found; an arm that is not among them is not seen.
-
-    Where rows with the same features always have the same arm, the arm was given to whatever they are rows of (a person, a shop), which counts once,
-    unless that leaves too few to tell: a rule that gives a few kinds of people their arms looks the same.
-    """
-    X, arm, weight = seen.X, seen.arm, seen.weight
-    rows = _draws(X, arm)
-    if len(rows) < len(arm) and np.bincount(arm[rows], minlength=n_arms + 1).min() >= _DRAWS:
-        X, arm, weight = X[rows], arm[rows], None if weight is None else weight[rows]
-    if weight is not None and np.ptp(weight) == 0:
-        weight = None
-    if not ((arm == 0).any() and (arm > 0).any()):
-        return Look(1.0, len(arm))
-    return Look(joint_pvalue(X, schema, arm, n_arms, weight, gaps=True), len(arm))
-
-
-def _draws(X: Floats, arm: Arms) -> NDArray[np.intp]:
-    """The first of all rows with the same features, if they always have the same arm; else all rows."""
-    mixed = np.zeros(len(X), np.uint64)
-    for column in each_column(X):
-        same = np.where(np.isnan(column), np.nan, column.astype(np.float64) + 0.0)  # one NaN, one 0
-        mixed = (mixed ^ same.view(np.uint64)) * _PRIME
-        mixed ^= mixed >> np.uint64(29)
-    _, first, kind = np.unique(mixed, return_index=True, return_inverse=True)
-    return np.sort(first) if (arm[first][kind] == arm).all() else np.arange(len(X))
-
-
-def look_at_arms(data: Experiment) -> Look:
-    """Compare the arms of some rows of weight above 0."""
-    used = None if data.weight is None else np.flatnonzero(data.weight > 0.0)
-    arm = data.arm if used is None else data.arm[used]
-    rows, n = np.bincount(arm, minlength=data.n_arms + 1), len(arm)
-    blocks = (np.arange(start, min(start + _BLOCK, n), dtype=np.uint64) for start in range(0, n, _BLOCK))
-    found = [ids[in_look(ids, arm[int(ids[0]) :][: len(ids)], rows, data.X.shape[1])] for ids in blocks]
-    ids = np.concatenate(found)
-    if len(ids) == len(data):
-        return look_at(Seen(ids, np.asarray(data.X), data.arm, data.weight), data.schema, data.n_arms)
-    at = ids.astype(np.intp) if used is None else used[ids.astype(np.intp)]
-    weight = None if data.weight is None else data.weight[at]
-    return look_at(Seen(ids, np.asarray(data.X[at]), data.arm[at], weight), data.schema, data.n_arms)
 
 
 def overlap_sums(chances: Floats) -> Ints:

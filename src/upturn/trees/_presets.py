@@ -46,7 +46,7 @@ class CTSForest(UpliftForest):
 
     Attributes
     ----------
-    nodes_, feature_importances_, centered_, propensity_kind_, propensity_pvalue_, oob_response_, oob_prediction_, control_, arms_
+    nodes_, feature_importances_, centered_, propensity_kind_, propensity_pvalue_, propensity_auc_, oob_response_, oob_prediction_, control_, arms_
         As in :class:`UpliftForest`.
 
     References
@@ -149,7 +149,7 @@ class UCTSForest(UpliftForest):
 
     Attributes
     ----------
-    nodes_, feature_importances_, centered_, propensity_kind_, propensity_pvalue_, oob_response_, oob_prediction_, control_, arms_
+    nodes_, feature_importances_, centered_, propensity_kind_, propensity_pvalue_, propensity_auc_, oob_response_, oob_prediction_, control_, arms_
         As in :class:`UpliftForest`.
 
     References
