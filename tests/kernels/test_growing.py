@@ -237,6 +237,19 @@ def test_subtraction_and_blocks_change_nothing():
                 np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.parametrize(("seen", "block"), [(3000, 40), (400, 5), (64, 64), (64, 63), (3000, 374), (3000, 375)])
+def test_blocks_behind_blocks_change_nothing(seen, block):
+    codes, arm, y = experiment(3000, 5, 2, seed=4)
+    drawn = np.random.default_rng(0).permutation(3000)
+    index, others = np.sort(drawn[:seen]), np.sort(drawn[seen:])
+    (rows, layout), (held, _) = (make_rows(mine, arm[mine], y[mine]) for mine in (index, others))
+    for rule in (rules(max_features=5, max_depth=9), rules(max_features=2, max_depth=9, subtraction=True, honest=True)):
+        plain, blocks = (grow(codes, rows, layout, rule, 2, held=held, block=size) for size in (0, block))
+        assert len(plain[0]) > 9
+        for one, two in zip(plain, blocks, strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
 def test_rows_in_any_order_give_the_same_tree():
     codes, arm, y = experiment(200, 4, 1, seed=5)
     shuffled = np.random.default_rng(0).permutation(200)

@@ -12,7 +12,9 @@ partitions in place. Two devices keep the histograms fast:
 - Subtraction. When every feature is scanned at every node, a node's histograms are kept, those of its smaller child
   built, and the difference is the larger child's.
 - Blocks. Once the codes of a node fit the cache, they are copied into a compact block, and the whole subtree below is
-  grown from it. Depth-first order makes one block enough.
+  grown from it. Of a much larger table, a node's rows lie ever further apart on the way there, and each costs a line of the cache:
+  where they are an eighth of the rows among which they lie, their codes are copied already, into a block behind those of the nodes above. Depth-first order makes
+  one block of each size enough.
 
 Both leave every sum, and so every tree, unchanged to the last bit. So would any other driver: the stages can be called
 from Python too, a level of nodes at a time, with histograms that were added up in several places.
@@ -79,9 +81,11 @@ BLOCK_BYTES = 800_000  # a good size of a block: what a core's own cache holds b
 _NODES = 128  # room for nodes at first
 FEATURE_COLUMN, CUT, LEFT_CHILD, CATEGORY_SET, MISSING_LEFT = 0, 1, 2, 3, 4  # columns of ``links``
 LINKS = 5
+_SPARSE = 8  # among how many rows one of a node lies, for its codes to be copied before they fit the cache
+_LEVELS = 2  # that grow at most below a node whose codes are not worth that
 # Places in ``stack`` of a waiting node: its number, its parent, its rows and those held out, its depth, the rows of its block (0 if in
-# none), the slot of its kept histograms (-1 if none); then the integer sums, weight and outcome of each arm, of its rows and those held out.
-_NODE, _PARENT, _START, _STOP, _HELD_START, _HELD_STOP, _DEPTH, _BLOCK, _SLOT, _SUMS = range(10)
+# none) and where it begins, the slot of its kept histograms (-1 if none); then the integer sums, weight and outcome of each arm, of its rows and those held out.
+_NODE, _PARENT, _START, _STOP, _HELD_START, _HELD_STOP, _DEPTH, _BLOCK, _BEGIN, _SLOT, _SUMS = range(11)
 
 
 class Binned(NamedTuple):
@@ -98,7 +102,7 @@ class Room(NamedTuple):
     """What a tree is grown in, made in Python: an allocation inside a kernel is dear to compile."""
 
     spare: Rows  # as long as the longer of rows and held
-    block: object  # codes of a node's rows
+    block: object  # codes of a node's rows, those of smaller ones behind those of larger ones
     cells: object  # histograms of one pass, at most four, then those that are kept
     free: object  # slots of kept histograms
     all_features: object
@@ -111,7 +115,7 @@ class Growth(NamedTuple):
     links: object  # (nodes, 5) feature or -1, cut, left child or -1, category set or -1, missing goes left
     numbers: object  # (nodes, 1 + 3 arms) gain, then value, weight and the grower's estimate of each arm
     sets: object  # (sets, 4) 256 bits each
-    stack: object  # waiting nodes one after the other, 9 + 4 arms numbers each, see above
+    stack: object  # waiting nodes one after the other, 10 + 4 arms numbers each, see above
     keys: object  # (waiting,) keys of the waiting nodes
     counts: object  # [nodes, sets, waiting nodes, free slots]
 
@@ -128,12 +132,21 @@ def make_room(n_arms, rows, held, binned, rules, layout):
     n_slots = min(max(int(n).bit_length(), 1) + 1, rules.max_depth + 2) if rules.subtraction else 0
     return Room(
         empty_rows(max(n, held.index.size), layout),
-        np.empty(n_features * min(binned.block_rows, n), np.uint8),
+        np.empty(n_features * _rows_in_blocks(n, binned), np.uint8),
         np.empty((4 + n_slots * n_features) * n_arms * CELLS * layout.n_words, np.int64),
         np.arange(n_slots),
         np.arange(n_features),
         make_search(n_arms, n_features),
     )
+
+
+def _rows_in_blocks(n, binned):
+    """Rows of a tree of ``n`` that may be in blocks at once."""
+    total, among = min(binned.block_rows, n), binned.stride // _SPARSE if binned.block_rows > 0 else 0
+    while among > binned.block_rows:
+        total += min(among, n)
+        among //= _SPARSE
+    return total
 
 
 def grow(root_key, root_depth, above, rows, held, binned, rules, layout):
@@ -195,10 +208,18 @@ def child_key(key, left):
 
 
 @inner
-def _copy_block(codes, stride, n_features, index, start, stop, block):
-    """Copy the codes of a node's rows into the block, feature after feature, and renumber the rows."""
+def _wants_block(n, among, local, depth, block_rows, max_depth):
+    """Whether the codes of a node's ``n`` rows are copied, which lie ``among`` so many: the ``local`` ones of a block, or all if it is 0."""
+    if n <= block_rows:
+        return n < among and (local == 0 or among > block_rows)
+    return block_rows > 0 and n * _SPARSE <= among and max_depth - depth > _LEVELS
+
+
+@inner
+def _copy_block(codes, stride, n_features, index, start, stop, block, begin):
+    """Copy the codes of a node's rows into the block from ``begin`` on, feature after feature, and renumber the rows."""
     first, n = np.uint64(start), np.uint64(stop - start)
-    at = np.uint64(0)
+    at = np.uint64(begin)
     for f in range(n_features):
         base = np.uint64(f * stride)
         for i in range(n):
@@ -318,7 +339,7 @@ def _grow(root_key, root_depth, above, rows, held, binned, rules, layout, room, 
         stack[_NODE], stack[_PARENT], stack[_DEPTH] = 0, -1, root_depth
         stack[_START], stack[_STOP] = 0, rows.index.size
         stack[_HELD_START], stack[_HELD_STOP] = 0, held.index.size
-        stack[_BLOCK], stack[_SLOT] = 0, -1
+        stack[_BLOCK], stack[_BEGIN], stack[_SLOT] = 0, 0, -1
         keys[0] = root_key
         node_sums(rows, 0, rows.index.size, n_arms, layout, stack, _SUMS)
         node_sums(held, 0, held.index.size, n_arms, layout, stack, _SUMS + 2 * n_arms)
@@ -329,7 +350,7 @@ def _grow(root_key, root_depth, above, rows, held, binned, rules, layout, room, 
         me, parent, depth = stack[at + _NODE], stack[at + _PARENT], stack[at + _DEPTH]
         start, stop = stack[at + _START], stack[at + _STOP]
         held_start, held_stop = stack[at + _HELD_START], stack[at + _HELD_STOP]
-        local, slot = stack[at + _BLOCK], stack[at + _SLOT]
+        local, begin, slot = stack[at + _BLOCK], stack[at + _BEGIN], stack[at + _SLOT]
         key = keys[waiting]
         _describe_node(stack, at, numbers, me, parent, depth, above, rules, layout, search.node)
         numbers[me, 0] = 0.0
@@ -338,10 +359,12 @@ def _grow(root_key, root_depth, above, rows, held, binned, rules, layout, room, 
 
         feature = -1
         if may_split(search.node, depth, rules) and stop - start > 1:
-            if local == 0 and stop - start <= binned.block_rows and stop - start < binned.stride:
-                local = _copy_block(binned.codes, binned.stride, n_features, rows.index, start, stop, block)
-            codes = block if local > 0 else binned.codes
+            codes = block[begin:] if local > 0 else binned.codes
             stride = local if local > 0 else binned.stride
+            if _wants_block(stop - start, stride, local, depth, binned.block_rows, rules.max_depth):
+                begin += local * n_features
+                local = _copy_block(codes, stride, n_features, rows.index, start, stop, block, begin)
+                codes, stride = block[begin:], local
             kept = 4 * size + slot * n_features * size if slot >= 0 else -1
             if kept < 0 and n_free > 0 and parent < 0:
                 n_free -= 1
@@ -424,7 +447,8 @@ def _grow(root_key, root_depth, above, rows, held, binned, rules, layout, room, 
             stack[child_at + _START], stack[child_at + _STOP] = (start, border) if left else (border, stop)
             stack[child_at + _HELD_START] = held_start if left else held_border
             stack[child_at + _HELD_STOP] = held_border if left else held_stop
-            stack[child_at + _BLOCK], stack[child_at + _SLOT] = local, large_slot if which == 0 else small_slot
+            stack[child_at + _BLOCK], stack[child_at + _BEGIN] = local, begin
+            stack[child_at + _SLOT] = large_slot if which == 0 else small_slot
             keys[waiting + which] = _child(key, left)
         waiting += 2
         n_nodes += 2
