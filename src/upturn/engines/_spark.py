@@ -14,7 +14,8 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import partial, reduce
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -28,6 +29,7 @@ from upturn.engines._places import Failure, Merge, answer, first_that, merged, n
 
 NAME = "spark"
 _modules = 0  # of this process, when garbage was last looked for among what they hold
+_WIDE = 8  # tasks whose answers are merged at a time
 _GONE = "FrameGone"  # what a task says on a machine that does not have the frame of its place
 
 
@@ -63,12 +65,11 @@ class SparkPlaces:
         context, released = self._frames.context, tuple(self._ledger.released)
         sent = context.broadcast(pickle.dumps(question))
         try:
-            answers = self._numbers.map(partial(_answer, self._steps, sent, released))
+            one = partial(_answer, self._steps, sent, released)
             if merge is None:
-                found = dict(answers.collect())
+                found = dict(self._numbers.map(one).collect())
             else:
-                merge_two = partial(_merge_two, merge)
-                found = answers.map(_marked).treeReduce(merge_two)
+                found = self._together(partial(_answer_several, partial(_merge_two, merge), one), merge)
             gone = sorted(place for place, one in found.items() if isinstance(one, Failure) and one.kind == _GONE)
             if gone:
                 again = self._frames.map(partial(_answer_frame, self._steps, sent))
@@ -80,6 +81,23 @@ class SparkPlaces:
             sent.destroy()
         in_order = [found[place] for place in sorted(found)]
         return told(in_order if merge is None else merged(merge, in_order))
+
+    def _together(self, several: Callable[[Iterator[int]], Any], merge: Merge) -> dict[int, Any]:
+        """Answers merged by the tasks, of which each core gets one, and what these say by a few others.
+
+        Spark's own ``treeReduce`` takes the files that a process has mapped for memory that is running out, and puts whatever it adds up to disk, compressed.
+        """
+        merge_two = partial(_merge_two, merge)
+        said = self._numbers.coalesce(self._frames.context.defaultParallelism).mapPartitions(several)
+        while (tasks := said.getNumPartitions()) > _WIDE:
+            fewer = -(-tasks // _WIDE)
+            said = (
+                said.mapPartitionsWithIndex(_numbered)
+                .partitionBy(fewer, int)
+                .values()
+                .mapPartitions(partial(_merged, merge_two))
+            )
+        return reduce(merge_two, said.collect())
 
     def _unread(self) -> int | None:
         """The first place whose frame Spark cannot make, as its own words name no partition; frames that it has made before it keeps."""
@@ -171,13 +189,30 @@ def _bytes_of(batch: Any) -> bytes:
     return packed
 
 
-def _unpack(names: list[str], place: int, rows: Iterator[Any]) -> Iterator[tuple[int, Raw]]:
+def _unpack(names: list[str], place: int, cells: Iterator[Any]) -> Iterator[tuple[int, Raw]]:
     """All rows of a partition as one frame, with the names of its columns."""
     import pyarrow as pa
 
-    tables = [pa.ipc.open_stream(bytes(row.frame)).read_all() for row in rows]
+    tables = [pa.ipc.open_stream(cell).read_all() for cell in cells]
     whole = pa.concat_tables(tables).combine_chunks().rename_columns(names) if tables else pa.table({})
     yield place, Raw(place, whole)
+
+
+def _unpack_rows(names: list[str], place: int, rows: Iterator[Any]) -> Iterator[tuple[int, Raw]]:
+    """The same, where Spark itself hands the cells over."""
+    return _unpack(names, place, (bytes(row.frame) for row in rows))
+
+
+def _unpack_into_file(names: list[str], first: _Step, batches: Iterator[Any]) -> Iterator[Any]:
+    """Put all rows of a partition into a file, as a frame; its number."""
+    import pyarrow as pa
+    from pyspark import TaskContext
+
+    task = TaskContext.get()
+    assert task is not None
+    cells = (cell.as_buffer() for batch in batches for cell in batch.column(0))
+    places = [_file(first, frame) for frame in _unpack(names, task.partitionId(), cells)]
+    yield pa.RecordBatch.from_arrays([pa.array(places, pa.int32())], ["place"])
 
 
 def _folder(name: str) -> Path:
@@ -247,9 +282,22 @@ def _file(first: _Step, frame: tuple[int, Any]) -> int:
     return place
 
 
-def _marked(pair: tuple[int, Any]) -> dict[int, Any]:
-    """An answer by its place."""
-    return dict([pair])
+def _answer_several(
+    merge_two: Callable[[Any, Any], Any], one: Callable[[int], tuple[int, Any]], places: Iterator[int]
+) -> Iterator[dict[int, Any]]:
+    """What several places answer, one after the other."""
+    return _merged(merge_two, (dict([one(place)]) for place in places))
+
+
+def _merged(merge_two: Callable[[Any, Any], Any], answers: Iterator[dict[int, Any]]) -> Iterator[dict[int, Any]]:
+    """All of them as one; nothing if there are none."""
+    for first in answers:
+        yield reduce(merge_two, answers, first)
+
+
+def _numbered(task: int, answers: Iterator[Any]) -> Iterator[tuple[int, Any]]:
+    """What a task says, by its number."""
+    return ((task, one) for one in answers)
 
 
 def _merge_two(merge: Merge, one: dict[int, Any], two: dict[int, Any]) -> dict[int, Any]:
@@ -284,14 +332,14 @@ def places(table: Any, columns: Sequence[str]) -> Iterator[SparkPlaces]:
 
     context, tag = table.sparkSession.sparkContext, f"upturn-{uuid4().hex}"
     try:  # a table of joins or groups is computed up to its last step here
-        cells = _plain(table.select(*map(_quoted, columns))).mapInArrow(_pack, "frame binary").rdd
+        cells = _plain(table.select(*map(_quoted, columns))).mapInArrow(_pack, "frame binary")
+        cells = cells.persist(StorageLevel.MEMORY_AND_DISK)
+        frames = cells.rdd.mapPartitionsWithIndex(partial(_unpack_rows, list(columns)))
+        first = _Step(f"{tag}/frame")
+        filed = cells.mapInArrow(partial(_unpack_into_file, list(columns), first), "place int")
+        numbers = filed.rdd.map(itemgetter(0)).persist()
     except Exception as error:
         raise unread("Spark", error) from None
-    frames = cells.mapPartitionsWithIndex(partial(_unpack, list(columns))).persist(
-        StorageLevel.MEMORY_AND_DISK_DESER
-    )  # as bytes, once
-    first = _Step(f"{tag}/frame")
-    numbers = frames.map(partial(_file, first)).persist()
     context.addJobTag(tag)
     ledger = _Ledger()
     try:
@@ -302,7 +350,7 @@ def places(table: Any, columns: Sequence[str]) -> Iterator[SparkPlaces]:
     finally:
         context.removeJobTag(tag)
         numbers.unpersist()
-        frames.unpersist()
+        cells.unpersist()
         for sent in ledger.sent:
             with suppress(Exception):  # of a session that has ended
                 sent.destroy()

@@ -224,16 +224,18 @@ def gather_rows(role, value, copies, words, n_words, weight_word, arm, index, wo
 
     ``copies`` may be empty (every row once). Without them, rows that come without their weight, ``weight_word``, stay so.
     """
-    m = 0
-    for row in range(role.size):
-        if role[row] == value:
-            times = np.int64(copies[row]) if copies.size > 0 else 1
-            index[m] = row
-            row_arm[m] = arm[row]
-            if n_words == 1 or (weight_word > 0 and copies.size == 0):
-                word[m] = words[row] * times
-            else:
-                word[2 * m] = (weight_word if weight_word > 0 else words[2 * row]) * times
-                word[2 * m + 1] = (words[row] if weight_word > 0 else words[2 * row + 1]) * times
-            m += 1
-    return m
+    m, room, own = np.uint64(0), np.uint64(index.size), np.uint64(1)
+    bare = n_words == 1 or (weight_word > 0 and copies.size == 0)
+    for row in range(np.uint64(role.size)):
+        if m == room:
+            break
+        times = np.int64(copies[row]) if copies.size > 0 else 1
+        index[m] = row  # every row is written, and the next one over it unless it has the role: no branch to guess
+        row_arm[m] = arm[row]
+        if bare:
+            word[m] = words[row] * times
+        else:
+            word[m + m] = (weight_word if weight_word > 0 else words[row + row]) * times
+            word[m + m + own] = (words[row] if weight_word > 0 else words[row + row + own]) * times
+        m += np.uint64(role[row] == value)
+    return np.int64(m)
