@@ -59,11 +59,13 @@ def rules(**changes):
     return basic._replace(**changes)
 
 
-def grow(codes, rows, layout, rule, n_arms, held=None, key=1, depth=0, mean=None, categorical=None, n_codes=6, block=0):
+def grow(
+    codes, rows, layout, rule, n_arms, held=None, key=1, depth=0, mean=None, categorical=None, n_codes=6, block=0, far=0
+):
     p = len(codes)
     none = Rows(np.empty(0, np.uint32), np.empty(0, np.int64), np.empty(0, np.uint8))
     flags = np.zeros(p, np.uint8) if categorical is None else np.array(categorical, np.uint8)
-    table = growing.Binned(codes.reshape(-1).copy(), codes.shape[1], np.full(p, n_codes, np.int32), flags, block)
+    table = growing.Binned(codes.reshape(-1).copy(), codes.shape[1], np.full(p, n_codes, np.int32), flags, block, far)
     copy = Rows(*(array.copy() for array in rows))
     held = none if held is None else Rows(*(array.copy() for array in held))
     mean = np.zeros(n_arms + 1) if mean is None else mean
@@ -237,14 +239,16 @@ def test_subtraction_and_blocks_change_nothing():
                 np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.parametrize("far", [0, 100, 3000])
 @pytest.mark.parametrize(("seen", "block"), [(3000, 40), (400, 5), (64, 64), (64, 63), (3000, 374), (3000, 375)])
-def test_blocks_behind_blocks_change_nothing(seen, block):
+def test_blocks_behind_blocks_change_nothing(seen, block, far):
     codes, arm, y = experiment(3000, 5, 2, seed=4)
     drawn = np.random.default_rng(0).permutation(3000)
     index, others = np.sort(drawn[:seen]), np.sort(drawn[seen:])
     (rows, layout), (held, _) = (make_rows(mine, arm[mine], y[mine]) for mine in (index, others))
     for rule in (rules(max_features=5, max_depth=9), rules(max_features=2, max_depth=9, subtraction=True, honest=True)):
-        plain, blocks = (grow(codes, rows, layout, rule, 2, held=held, block=size) for size in (0, block))
+        plain = grow(codes, rows, layout, rule, 2, held=held)
+        blocks = grow(codes, rows, layout, rule, 2, held=held, block=block, far=far)
         assert len(plain[0]) > 9
         for one, two in zip(plain, blocks, strict=True):
             np.testing.assert_array_equal(one, two)

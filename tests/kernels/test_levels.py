@@ -113,7 +113,7 @@ def test_a_tree_grown_by_levels_from_merged_histograms_is_the_same(case, parts):
         return Rows((at - first).astype(np.uint32), words[at].reshape(-1).copy(), arm[at].copy())
 
     for fast in (rule, rule._replace(subtraction=rule.max_features == P and rule.random_share == 0.0)):
-        table = growing.Binned(codes.reshape(-1), N, n_codes, categorical, 100)
+        table = growing.Binned(codes.reshape(-1), N, n_codes, categorical, 100, 100)
         n, links, numbers, n_sets, sets = growing.grow(
             key, 0, np.r_[mean, mean], rows(~held_out), rows(held_out), table, fast, layout
         )

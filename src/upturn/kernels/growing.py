@@ -78,6 +78,7 @@ from upturn.kernels.splitting import (
 
 _LEFT, _RIGHT = np.uint64(1), np.uint64(2)  # what a node's key is folded with for its children's
 BLOCK_BYTES = 800_000  # a good size of a block: what a core's own cache holds beside the histograms
+FAR_BLOCK_BYTES = 2**28  # of a block of rows that lie far apart, at most
 _NODES = 128  # room for nodes at first
 FEATURE_COLUMN, CUT, LEFT_CHILD, CATEGORY_SET, MISSING_LEFT = 0, 1, 2, 3, 4  # columns of ``links``
 LINKS = 5
@@ -96,6 +97,7 @@ class Binned(NamedTuple):
     n_codes: object
     categorical: object
     block_rows: int  # nodes of at most so many rows are grown from a compact block; 0 for never
+    far_rows: int  # nodes of at most so many rows are, too, where these lie far apart
 
 
 class Room(NamedTuple):
@@ -120,7 +122,7 @@ class Growth(NamedTuple):
     counts: object  # [nodes, sets, waiting nodes, free slots]
 
 
-BINNED = types.NamedTuple((U1, i8, I4, U1, i8), Binned)
+BINNED = types.NamedTuple((U1, i8, I4, U1, i8, i8), Binned)
 ROOM = types.NamedTuple((ROWS, U1_out, I8_out, I8_out, I8_out, SEARCH), Room)
 GROWTH = types.NamedTuple((I4_2_out, F8_2_out, I8_2_out, I8_out, U8_out, I8_out), Growth)
 
@@ -142,10 +144,10 @@ def make_room(n_arms, rows, held, binned, rules, layout):
 
 def _rows_in_blocks(n, binned):
     """Rows of a tree of ``n`` that may be in blocks at once."""
-    total, among = min(binned.block_rows, n), binned.stride // _SPARSE if binned.block_rows > 0 else 0
-    while among > binned.block_rows:
-        total += min(among, n)
-        among //= _SPARSE
+    total, most = min(binned.block_rows, n), min(binned.stride // _SPARSE, binned.far_rows)
+    while most > binned.block_rows:
+        total += min(most, n)
+        most //= _SPARSE
     return total
 
 
@@ -208,11 +210,12 @@ def child_key(key, left):
 
 
 @inner
-def _wants_block(n, among, local, depth, block_rows, max_depth):
-    """Whether the codes of a node's ``n`` rows are copied, which lie ``among`` so many: the ``local`` ones of a block, or all if it is 0."""
-    if n <= block_rows:
-        return n < among and (local == 0 or among > block_rows)
-    return block_rows > 0 and n * _SPARSE <= among and max_depth - depth > _LEVELS
+def _wants_block(n, local, depth, binned, rules):
+    """Whether the codes of a node's ``n`` rows are copied, which lie among the ``local`` ones of a block, or among all if it is 0."""
+    among = local if local > 0 else binned.stride
+    if n <= binned.block_rows:
+        return n < among and (local == 0 or among > binned.block_rows)
+    return n <= binned.far_rows and n * _SPARSE <= among and rules.max_depth - depth > _LEVELS
 
 
 @inner
@@ -361,7 +364,7 @@ def _grow(root_key, root_depth, above, rows, held, binned, rules, layout, room, 
         if may_split(search.node, depth, rules) and stop - start > 1:
             codes = block[begin:] if local > 0 else binned.codes
             stride = local if local > 0 else binned.stride
-            if _wants_block(stop - start, stride, local, depth, binned.block_rows, rules.max_depth):
+            if _wants_block(stop - start, local, depth, binned, rules):
                 begin += local * n_features
                 local = _copy_block(codes, stride, n_features, rows.index, start, stop, block, begin)
                 codes, stride = block[begin:], local

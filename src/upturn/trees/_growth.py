@@ -178,8 +178,9 @@ def layout_with(layout: Layout, copies: bool) -> Layout:
 
 def binned_by(bins: Bins, codes: NDArray[np.uint8], stride: int, rules: Rules) -> growing.Binned:
     """Codes for the grower; a block copies all features, which pays only if a good part of them is looked at."""
-    block_rows = growing.BLOCK_BYTES // bins.n_features if 3 * rules.max_features >= bins.n_features else 0
-    return growing.Binned(codes, stride, bins.n_codes, bins.categorical, block_rows)
+    pays = 3 * rules.max_features >= bins.n_features
+    sizes = [size // bins.n_features if pays else 0 for size in (growing.BLOCK_BYTES, growing.FAR_BLOCK_BYTES)]
+    return growing.Binned(codes, stride, bins.n_codes, bins.categorical, *sizes)
 
 
 def arm_means(sums: Ints, layout: Layout) -> tuple[Floats, Floats]:
