@@ -95,6 +95,27 @@ def test_states_that_nobody_uses_any_longer_are_removed(spread):
     assert not folder.exists()
 
 
+def _rows(frame):
+    return frame.frame.num_rows, [frame.number]
+
+
+def _add(answers):
+    return sum(n for n, _ in answers), sorted(place for _, places in answers for place in places)
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 4, 7, 30])
+def test_answers_of_many_tasks_are_merged_by_ever_fewer(tasks, spark, monkeypatch):
+    from pyspark import SparkContext
+
+    monkeypatch.setattr(_spark, "_WIDE", 2)
+    monkeypatch.setattr(SparkContext, "defaultParallelism", tasks)
+    with _spark.places(spark.range(100).repartition(13), ["id"]) as places:
+        assert places.ask(_rows, _add) == (100, list(range(13)))
+        places._numbers.unpersist()
+        assert places.ask(_rows, _add) == (100, list(range(13)))
+        assert [place for _, (place,) in places.ask(_rows)] == list(range(13))
+
+
 @pytest.mark.parametrize("name", ["forest", "honest, weighted", "cts", "pruned", "out of bag"])
 def test_the_model_is_that_of_the_whole_table(name, spread, monkeypatch):
     monkeypatch.setattr(_grow, "MOST_GATHERED", 300)

@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial, reduce
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -172,11 +173,11 @@ def _unpacked(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def _pack(batches: Iterator[Any]) -> Iterator[Any]:
-    """Rows as cells of bytes, a batch at a time: Spark's own pickling of large cells is slow."""
+    """Rows as cells of bytes, a batch at a time: Spark's own pickling of large cells is slow. The first cell is none, so that every partition has one."""
     import pyarrow as pa
 
-    for batch in batches:
-        yield pa.RecordBatch.from_arrays([pa.array([_bytes_of(batch)], pa.binary())], ["frame"])
+    for cell in chain([None], map(_bytes_of, batches)):
+        yield pa.RecordBatch.from_arrays([pa.array([cell], pa.binary())], ["frame"])
 
 
 def _bytes_of(batch: Any) -> bytes:
@@ -189,30 +190,28 @@ def _bytes_of(batch: Any) -> bytes:
     return packed
 
 
-def _unpack(names: list[str], place: int, cells: Iterator[Any]) -> Iterator[tuple[int, Raw]]:
+def _unpack(names: list[str], place: int, cells: Iterator[Any]) -> Raw:
     """All rows of a partition as one frame, with the names of its columns."""
     import pyarrow as pa
 
     tables = [pa.ipc.open_stream(cell).read_all() for cell in cells]
-    whole = pa.concat_tables(tables).combine_chunks().rename_columns(names) if tables else pa.table({})
-    yield place, Raw(place, whole)
+    return Raw(place, pa.concat_tables(tables).combine_chunks().rename_columns(names) if tables else pa.table({}))
 
 
 def _unpack_rows(names: list[str], place: int, rows: Iterator[Any]) -> Iterator[tuple[int, Raw]]:
-    """The same, where Spark itself hands the cells over."""
-    return _unpack(names, place, (bytes(row.frame) for row in rows))
+    """A partition's number and frame, of cells that Spark hands over as rows."""
+    yield place, _unpack(names, place, (bytes(row.frame) for row in rows if row.frame is not None))
 
 
 def _unpack_into_file(names: list[str], first: _Step, batches: Iterator[Any]) -> Iterator[Any]:
-    """Put all rows of a partition into a file, as a frame; its number."""
+    """Put the frame of a partition, which comes with its number, into a file; the number."""
     import pyarrow as pa
-    from pyspark import TaskContext
 
-    task = TaskContext.get()
-    assert task is not None
-    cells = (cell.as_buffer() for batch in batches for cell in batch.column(0))
-    places = [_file(first, frame) for frame in _unpack(names, task.partitionId(), cells)]
-    yield pa.RecordBatch.from_arrays([pa.array(places, pa.int32())], ["place"])
+    head = next(batches)
+    place = head.column(0)[0].as_py()
+    cells = (cell.as_buffer() for batch in chain([head], batches) for cell in batch.column(1) if cell.is_valid)
+    _file(first, (place, _unpack(names, place, cells)))
+    yield pa.RecordBatch.from_arrays([pa.array([place], pa.int32())], ["place"])
 
 
 def _folder(name: str) -> Path:
@@ -329,6 +328,7 @@ def _plain(table: Any) -> Any:
 def places(table: Any, columns: Sequence[str]) -> Iterator[SparkPlaces]:
     """The partitions of a DataFrame, kept as they are first read; whatever ends their use, also Ctrl-C, ends the jobs."""
     from pyspark import StorageLevel
+    from pyspark.sql.functions import spark_partition_id
 
     context, tag = table.sparkSession.sparkContext, f"upturn-{uuid4().hex}"
     try:  # a table of joins or groups is computed up to its last step here
@@ -336,7 +336,10 @@ def places(table: Any, columns: Sequence[str]) -> Iterator[SparkPlaces]:
         cells = cells.persist(StorageLevel.MEMORY_AND_DISK)
         frames = cells.rdd.mapPartitionsWithIndex(partial(_unpack_rows, list(columns)))
         first = _Step(f"{tag}/frame")
-        filed = cells.mapInArrow(partial(_unpack_into_file, list(columns), first), "place int")
+        numbered = cells.select(
+            spark_partition_id(), "frame"
+        )  # a task may be given several partitions, and has a number of its own
+        filed = numbered.mapInArrow(partial(_unpack_into_file, list(columns), first), "place int")
         numbers = filed.rdd.map(itemgetter(0)).persist()
     except Exception as error:
         raise unread("Spark", error) from None
