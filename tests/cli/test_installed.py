@@ -125,7 +125,7 @@ def test_help_is_quick_and_loads_nothing_heavy():
 
 
 def test_check_loads_nothing_that_it_does_not_need(tmp_path):
-    """Under 2 s by the clock of a quiet machine, most of it imports: processor time, the least of three."""
+    """Under 2 s, most of it imports: processor time, the least of three, as a machine busy with other things does not count."""
     rng = np.random.default_rng(0)
     n = 10_000
     columns = {f"x{j}": rng.normal(size=n) for j in range(6)}
@@ -137,7 +137,10 @@ def test_check_loads_nothing_that_it_does_not_need(tmp_path):
     loaded = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
     assert "polars" in loaded
     assert not loaded & {"sklearn", "pandas", "scipy.stats", "matplotlib", "jinja2", "joblib"}
-    assert min(cpu_seconds(*line)[1] for _ in range(3)) < 2.5
+    ran, _ = cpu_seconds("-X", "importtime", *line)  # its kernels are compiled now
+    loaded = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
+    assert not loaded & {"scipy.special", "scipy.sparse", "numba.np.arraymath", "numba.np.linalg"}
+    assert min(cpu_seconds(*line)[1] for _ in range(3)) < 2
 
 
 def test_completion_and_version(upturn):
