@@ -168,15 +168,51 @@ def test_a_slider_of_money_says_what_target_says(offers_page, offers):
     _, y, treatment = offers
     stops, score = offers_page.page["data"]["budget"], offers_page.scores["forest"]
     assert stops["mode"] == "money"
-    assert stops["plan"] == len(stops["gain"]) - 1  # beyond it nobody pays
-    prices = {"cost": {"mail": 1, "call": 4}, "value": 30}
-    for i in range(0, len(stops["gain"]), max(1, len(stops["gain"]) // 6)):
-        plan = target(score, budget=stops["spent"][i], **prices, y=y, treatment=treatment, n_bootstrap=60)
-        assert plan.cost == pytest.approx(stops["spent"][i])
+    for value, factor in ((30, 1), (12, 1), (75, 1), (30, 0.4), (90, 2.5)):
+        cost = {"mail": factor, "call": 4 * factor}
+        agrees(stops, value, factor, score, y, treatment, cost=cost, value=value)
+    shown = offers_page.page["budget"]["rows"]
+    assert shown[-1][0] == f"{offers_page.plan.n_treated:,}"  # without JavaScript, the slider ends with the plan
+
+
+def agrees(stops, one, factor, score, y, treatment, weight=None, **prices):
+    """Stops at a value and at costs that are all a factor of the page's, against target; and the slider ends where target does."""
+    given = {**prices, "y": y, "treatment": treatment, "sample_weight": weight, "n_bootstrap": 60}
+    worth = [stops.get(f"worth{end}", stops[gain]) for end, gain in (("", "gain"), ("_low", "low"), ("_high", "high"))]
+    reached = [i for i, m in enumerate(stops["marginal"]) if m is None or one * m > factor]
+    assert reached == list(range(len(reached)))
+    for i in reached[:: max(1, len(reached) // 5)]:
+        plan = target(score, budget=factor * stops["spent"][i], **given)
+        assert plan.cost == pytest.approx(factor * stops["spent"][i])
         assert plan.n_treated == round(stops["treated"][i])
         assert stops["gain"][i] == pytest.approx(float(plan.per_1000), abs=1e-9)
-        assert stops["profit"][i] == pytest.approx(float(plan.profit_per_1000), abs=1e-7)
-        assert stops["profit_low"][i] == pytest.approx(plan.profit_per_1000.low, abs=1e-7)
+        profits = [one * of[i] - factor * stops["paid"][i] for of in worth]
+        found = plan.profit_per_1000
+        assert profits == pytest.approx([float(found), found.low, found.high], abs=1e-7)
+    most = target(score, **given).cost
+    assert factor * stops["spent"][reached[-1]] <= most * (1 + 1e-9)
+    if len(reached) < len(stops["spent"]):
+        assert most < factor * stops["spent"][len(reached)] * (1 + 1e-9)
+
+
+def test_a_slider_of_money_where_people_differ_in_cost_value_and_weight():
+    X, y, treatment = make_experiment(1500, arms=2, seed=2)
+    rng = np.random.default_rng(0)
+    cost, worth, weight = rng.uniform(0.5, 4, (1500, 2)), rng.uniform(10, 60, 1500), rng.uniform(0.5, 2, 1500)
+    options = {"estimator": small_forest(), "models": {}, "sample_weight": weight, **OPTIONS}
+    found = up.report(X, y, treatment, cost=cost, value=worth, **options)
+    stops, score = found.page["data"]["budget"], found.scores["forest"]
+    for many, factor in ((1, 1), (0.5, 1), (3, 1.5)):
+        agrees(stops, many, factor, score, y, treatment, weight, cost=factor * cost, value=many * worth)
+    plan, at = found.plan, stops["plan"]
+    assert stops["profit"][at] == pytest.approx(float(plan.profit_per_1000), abs=1e-7)
+    row = plan.comparison["whom"].tolist().index("as many at random")
+    spent, usual = plan.comparison["cost"][0], plan.comparison["cost"][row]
+    assert stops["random"][at] == pytest.approx(1000 * plan.comparison["gain"][row] * spent / usual)
+    near = min(at + 1, len(stops["random"]) - 1)  # in a row with its neighbours
+    assert min(stops["random"][at - 1], stops["random"][near]) - 1 <= stops["random"][at]
+    assert stops["random"][at] <= max(stops["random"][at - 1], stops["random"][near]) + 1
+    assert "if all values or all costs rise or fall alike" in found.html
 
 
 def test_areas_and_curves_are_those_of_the_metrics(page, mail):

@@ -9,7 +9,7 @@ import numpy as np
 from upturn._arrays import Floats
 from upturn._report._answer import plan_share, row_of
 from upturn._report._appendix import data_card, left_out, settings
-from upturn._report._charts import numbers_of, stops_of
+from upturn._report._charts import numbers_of, paying, stops_of
 from upturn._report._found import Found, table
 from upturn._report._people import HARM, LEAVE
 from upturn._report._words import condition, listed, number, p_value, percent, rounded, signed, with_interval
@@ -256,9 +256,10 @@ def _bins(found: Found) -> list[dict[str, Any]]:
 def _budget_table(found: Found) -> dict[str, Any]:
     """What every tenth of the slider says, where nothing moves."""
     stops = stops_of(found)
+    shown = paying(stops, found)
     money = found.measured.plan.profit is not None
     rows = []
-    for i in _tenths(stops["share"]):
+    for i in shown[_tenths(stops["share"][shown])]:
         gain = with_interval(*(stops[key][i] for key in ("gain", "low", "high")))
         row = [f"{stops['treated'][i]:,.0f}", percent(stops["share"][i]), gain, number(stops["random"][i])]
         if money:
