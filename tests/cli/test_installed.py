@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 from golden_lines import SOURCE, prepare, run
 
+from upturn.cli._demo import STEPS, steps
 from upturn.trees import UpliftTree
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE)}
@@ -69,7 +70,7 @@ def test_scoring_does_not_hold_the_table(tmp_path):
 
 def test_report_of_hillstrom(tmp_path):
     """The whole job, by a small model, as somebody with a file would ask for it."""
-    if not prepare(tmp_path):
+    if not prepare("hillstrom", tmp_path):
         pytest.skip("UPTURN_DATA does not have Hillstrom's file")
     roles = "--outcome visit --treatment segment --control 'No E-Mail' --drop conversion,spend"
     small = "--model tree --set max_depth=4 --models '' --folds 2"
@@ -178,9 +179,23 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch, capsys):
     assert "pip install 'upturn[cli]'" in capsys.readouterr().err
 
 
+def test_demo_with_another_seed():
+    """Two campaigns that differ, and everything after them by that seed."""
+    lines = [line for _, line in steps(1)]
+    assert lines[0] == "datasets get campaign --rows 20000 -o campaign.csv --seed 1"
+    assert lines[3] == "datasets get campaign --rows 10000 --seed 2 -o new.csv"
+    assert all(line.count("--seed") == 1 for line in lines)
+    assert all(line.endswith("--seed 1") for line in lines if "--seed 2" not in line)
+
+
 def test_demo(upturn, tmp_path):
     ran = upturn("demo", "--json")
+    assert list(ran.json) == ["command", "commands", "files", "notes"]
     assert [step["code"] for step in ran.json["commands"]] == [0] * 7
+    assert [step["command"] for step in ran.json["commands"]] == [line for _, line in steps(0)] == [s[1] for s in STEPS]
+    plots = [f"plots/{kind}_{arm}.png" for kind in ("deciles", "qini", "uplift") for arm in ("call", "coupon")]
+    made = ["campaign.csv", "forest.upturn", "list.csv", "new.csv", *plots, "report.html", "upturn.toml"]
+    assert [Path(file).relative_to("upturn-demo").as_posix() for file in ran.json["files"]] == made
     assert (tmp_path / "upturn-demo" / "list.csv").exists()
     assert "<h1>" in (tmp_path / "upturn-demo" / "report.html").read_text(encoding="utf-8")
     assert "remove it, or name another" in upturn("demo").err
