@@ -95,6 +95,13 @@ def test_every_format_gives_the_same_table(table, tmp_path, name):
     assert_frame_equal(read(WRITERS[name](table, tmp_path / name)), table)  # JSON and SQLite have no dates, but text
 
 
+def test_a_stream_of_arrow_from_a_pipe(table, monkeypatch):
+    held = io.BytesIO()
+    table.write_ipc_stream(held)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(held.getvalue())))
+    assert_frame_equal(read("-"), table)
+
+
 @pytest.mark.parametrize(
     "name", [name for name in WRITERS if "csv" not in name and not name.endswith((".tsv", ".txt"))]
 )

@@ -6,7 +6,9 @@ defect of this program and shows where it happened: so does a ValueError or Type
 
 from __future__ import annotations
 
+import difflib
 import dis
+import itertools
 import json
 import os
 import re
@@ -54,8 +56,10 @@ _PARAMETER = re.compile(rf"(?:^|(?<=and ))({'|'.join(_PARAMETERS)})=")  # at its
 # Words of Python in errors of the library, and ours.
 _OF_PYTHON: list[tuple[str, Any]] = [
     ("sample_weight", "--weight"),
+    (r"\b1 ((?:\w+ )?(?:value|column|arm|label))\(s\)", r"1 \1"),
     (r"\b(value|column|arm|label)\(s\)", r"\1s"),
     (r",? or None( for no limit)?\b", ""),
+    (r"^y holds\b", "the outcome holds"),
     (r"\bX contains infinity in\b", "the table holds infinite numbers in"),
     (r"\bat row (\d+)\b", lambda found: f"in row {int(found[1]) + 1:,} of those used"),
     (r"\bexpected names the arms\b", "--expected names the arms"),
@@ -141,7 +145,11 @@ def _words(error: Exception, given: Sequence[str]) -> str | None:
         context = getattr(error, "ctx", None)
         command = f"upturn {given[0]}" if given and given[0] in _COMMANDS else "upturn"
         where = command if context is None else context.command_path
-        text = usage().rstrip(".").replace("argument(s)", "arguments")
+        option = getattr(error, "option_name", None)
+        if type(error).__name__ == "NoSuchOption" and option:
+            near = difflib.get_close_matches(str(option), getattr(error, "possibilities", None) or (), 1, 0.75)
+            return f"there is no option {option}; {f'did you mean {near[0]}?' if near else f'see {where} --help'}"
+        text = _expected(usage().rstrip(".").replace("argument(s)", "arguments"), given)
         more = re.search(r"unexpected extra argument\S* \(([^\s)]+)", text)
         if more and os.path.isfile(more[1]):  # a pattern that the shell has filled in
             return f"{text}; put a pattern of several files in quotes, as in upturn check 'part-*{os.path.splitext(more[1])[1]}'"
@@ -152,6 +160,19 @@ def _words(error: Exception, given: Sequence[str]) -> str | None:
         return f"{error.filename}: {error.strerror}"
     refused = isinstance(error, _IN_WORDS) and not _slipped(error)
     return _in_flags(str(error)) if refused else None
+
+
+def _expected(text: str, given: Sequence[str]) -> str:
+    """What a number was to be, in the words of all other errors: ``--seed -1: expected …``."""
+    found = re.match(r"Invalid value for '(?:.* / )?(--\S+?)'.*?: (.*(?:integer|float|number|>=|equal to).*)", text)
+    if found is None:
+        return text
+    flag, wish = found[1], found[2]
+    values = [word.partition("=")[2] for word in given if word.startswith(f"{flag}=")]
+    values += [value for word, value in itertools.pairwise(given) if word == flag]
+    least = re.search(r"(?:greater than or equal to |>=)(-?[\d.]*\d)", wish)
+    what = f"a number of at least {least[1]}" if least else "a whole number" if "integer" in wish else "a number"
+    return f"{' '.join([flag, *values[-1:]])}: expected {what}"
 
 
 def _slipped(error: Exception) -> bool:

@@ -46,6 +46,7 @@ _ENDINGS = {
 }
 _ZIP, _OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", _ZIP: "excel", _OLD_EXCEL: "excel", b"SQLite format 3\x00": "sqlite"}
+_STREAM = b"\xff\xff\xff\xff"  # of Arrow, as programs hand it to one another
 _PACKED = {b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _NAMELESS = "unnamed"  # what a column without a name is called
 _WHOLE = ("excel", "duckdb", "sqlite", "json")  # formats that are read whole, and therefore once
@@ -215,7 +216,9 @@ def _not_there(path: str) -> str:
     if any(sign in path for sign in "*?["):
         return f"no file matches {path!r}"
     folder = Path(path).parent
-    known = [file.name for file in folder.iterdir() if file.is_file()] if folder.is_dir() else []
+    if not folder.is_dir():
+        return f"there is no file {path!r}: there is no folder {str(folder)!r}"
+    known = [file.name for file in folder.iterdir() if file.is_file()]
     hint = did_you_mean(Path(path).name, known)
     return f"there is no file {path!r}" + (f": {hint}" if hint.startswith("did") else f" in {folder.resolve()}")
 
@@ -246,6 +249,8 @@ def _kind_of_bytes(content: bytes, file: str | None = None) -> str:
     for magic, tool in _PACKED.items():
         if content.startswith(magic):
             raise UserError(f"{file or 'standard input'} is packed by {tool}: unpack it first (gzip is read as it is)")
+    if content.startswith(_STREAM):
+        return "arrow"
     if content[8:12] == b"DUCK":
         return "duckdb"
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):  # two bytes a letter, as Excel writes "Unicode text"

@@ -71,6 +71,8 @@ def report(
     voice = session.voice
     if importlib.util.find_spec("jinja2") is None:
         raise UserError("a report needs jinja2: pip install 'upturn[report]'")
+    if not output.lower().endswith((".html", ".htm")):
+        raise UserError(f"{output}: the page is HTML, so its name should end in .html; a browser prints it as PDF")
     if audience not in ("business", "trial"):
         raise UserError(f"--audience {audience}: expected business or trial")
     if audience == "trial" and (cost is not None or value is not None):

@@ -51,7 +51,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if near:
         return f"did you mean {folded[near[0]]!r}?"
     shown = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
-    return f"there are {shown}" if names else "there are none"
+    return f"there are {shown}" if len(names) > 1 else f"there is only {names[0]!r}" if names else "there are none"
 
 
 def shell_word(text: str) -> str:
