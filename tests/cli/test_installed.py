@@ -4,6 +4,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -66,6 +67,29 @@ def test_scoring_does_not_hold_the_table(tmp_path):
     least, most = (own_memory(f"score m.upturn {name}.parquet -o s.parquet -q", tmp_path) for name in ("few", "many"))
     assert pl.scan_parquet(tmp_path / "s.parquet").select(pl.len()).collect().item() == 3 * len(million)
     assert most - least < 200
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is another thing there")
+def test_ctrl_c_is_said_and_leaves_the_old_file(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame({f"x{j}": rng.normal(size=1_000_000) for j in range(4)})
+    table.write_parquet(tmp_path / "people.parquet")
+    few, arm = table.head(5_000), rng.integers(0, 2, 5_000)
+    UpliftTree(max_depth=3).fit(few, rng.random(5_000) < 0.3, arm).save(tmp_path / "m.upturn")
+    (tmp_path / "scores.csv").write_text("of yesterday")
+    line = [sys.executable, "-m", "upturn", "score", "m.upturn", "people.parquet", "-o", "scores.csv", "--json"]
+    running = subprocess.Popen(
+        line, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while running.poll() is None and not list(tmp_path.glob(".scores.csv*")):
+        time.sleep(0.001)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate()
+    assert running.returncode == 130
+    assert err.splitlines()[-1] == "upturn: interrupted"
+    assert json.loads(out) == {"error": "interrupted", "code": 130}
+    assert (tmp_path / "scores.csv").read_text() == "of yesterday"
+    assert not list(tmp_path.glob(".scores.csv*"))
 
 
 def test_report_of_hillstrom(tmp_path):

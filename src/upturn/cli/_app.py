@@ -67,6 +67,7 @@ _OF_PYTHON: list[tuple[str, Any]] = [
 ]
 # An estimator, a gate or a file that refuses something says so in words for users.
 _IN_WORDS = (UserError, ValueError, TypeError, OSError, ImportError)
+_INTERRUPTED = 130  # which the parser of command lines makes of Ctrl-C by itself, without a word
 _HOUSE = os.path.join(os.path.dirname(upturn.__file__), "")
 
 
@@ -108,15 +109,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return _call(given)
+        code = _call(given)
+        return code if code != _INTERRUPTED else _fail("interrupted", given, code)
     except KeyboardInterrupt:
-        return _fail("interrupted", given, 130)
+        return _fail("interrupted", given, _INTERRUPTED)
     except NobodyReadsError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is in its buffer goes nowhere
         return 0
     except Exception as error:
         if type(error).__name__ == "Abort":
-            return _fail("interrupted", given, 130)
+            return _fail("interrupted", given, _INTERRUPTED)
         text = _words(error, given)
         if text is None and not isinstance(error, MemoryError):
             error.add_note("This is a defect of upturn: please report it, with the lines above.")
