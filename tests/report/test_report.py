@@ -173,6 +173,7 @@ def test_a_slider_of_money_says_what_target_says(offers_page, offers):
         agrees(stops, value, factor, score, y, treatment, cost=cost, value=value)
     shown = offers_page.page["budget"]["rows"]
     assert shown[-1][0] == f"{offers_page.plan.n_treated:,}"  # without JavaScript, the slider ends with the plan
+    assert "whatever one unit of visit is worth, and if all costs rise or fall alike" in offers_page.html
 
 
 def agrees(stops, one, factor, score, y, treatment, weight=None, **prices):
