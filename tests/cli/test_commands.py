@@ -442,6 +442,7 @@ def test_a_download_is_a_note(run, monkeypatch, flags):
             "--budget -5.0: expected an amount of money, 0 or more",
         ),
         ("target model.upturn new.csv --cost -2", "cost holds 1 negative value (smallest -2)"),
+        ("report mail.csv --group region --model tree", "--group makes 3 clusters, too few for 5 folds"),
         ("report nowhere.csv --budget -5", "--budget -5.0: expected"),
         ("report nowhere.csv --audience trial --cost 2", "--audience trial speaks of no money: leave out --cost"),
         ("fit infinite.csv --model tree", "the table holds infinite numbers in columns"),

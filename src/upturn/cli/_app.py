@@ -21,6 +21,7 @@ import typer
 import upturn
 from upturn.cli import _check, _compare, _datasets, _demo, _evaluate, _fit, _report, _score, _select, _show, _target
 from upturn.cli._command import command
+from upturn.cli._flags import in_flags
 from upturn.cli._say import NobodyReadsError, UserError, one_line, put
 
 _ABOUT = """Uplift modelling from a file: is the experiment sound, for whom did it work, whom to treat next.
@@ -48,23 +49,6 @@ _COMMANDS: dict[str, tuple[Any, str, bool]] = {
     "compile": (_demo.compile_kernels, "upturn compile", False),
 }
 
-# Parameters of the library in an error, and their flags.
-_PARAMETERS = {name: name for name in ("alpha", "budget", "fraction", "interval", "metric", "resume")} | {
-    "n_jobs": "jobs"
-}
-_PARAMETER = re.compile(rf"(?:^|(?<=and ))({'|'.join(_PARAMETERS)})=")  # at its head, or beside the one that is
-# Words of Python in errors of the library, and ours.
-_OF_PYTHON: list[tuple[str, Any]] = [
-    ("sample_weight", "--weight"),
-    (r"\b1 ((?:\w+ )?(?:value|column|arm|label))\(s\)", r"1 \1"),
-    (r"\b(value|column|arm|label)\(s\)", r"\1s"),
-    (r",? or None( for no limit)?\b", ""),
-    (r"^y holds\b", "the outcome holds"),
-    (r"\bX contains infinity in\b", "the table holds infinite numbers in"),
-    (r"\bat row (\d+)\b", lambda found: f"in row {int(found[1]) + 1:,} of those used"),
-    (r"\bexpected names the arms\b", "--expected names the arms"),
-    (r"(?<=arms )\[([^\]]*)\]", lambda found: found[1].replace("'", "")),
-]
 # An estimator, a gate or a file that refuses something says so in words for users.
 _IN_WORDS = (UserError, ValueError, TypeError, OSError, ImportError)
 _INTERRUPTED = 130  # which the parser of command lines makes of Ctrl-C by itself, without a word
@@ -161,7 +145,7 @@ def _words(error: Exception, given: Sequence[str]) -> str | None:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     refused = isinstance(error, _IN_WORDS) and not _slipped(error)
-    return _in_flags(str(error)) if refused else None
+    return in_flags(str(error)) if refused else None
 
 
 def _expected(text: str, given: Sequence[str]) -> str:
@@ -189,14 +173,6 @@ def _slipped(error: Exception) -> bool:
         return False
     code = place.tb_frame.f_code
     return code.co_filename.startswith(_HOUSE) and code.co_code[place.tb_lasti] != dis.opmap["RAISE_VARARGS"]
-
-
-def _in_flags(text: str) -> str:
-    """What the library says of its parameters, said of the flags that they are here."""
-    text = _PARAMETER.sub(lambda found: f"--{_PARAMETERS[found[1]]} ", text)
-    for pattern, words in _OF_PYTHON:
-        text = re.sub(pattern, words, text)
-    return text
 
 
 def _fail(text: str, given: Sequence[str], code: int) -> int:

@@ -23,6 +23,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from upturn.cli._flags import in_flags
+
 _EVERY = 10.0  # seconds between two lines of progress in a log
 _NUMBERS = re.compile(r"[\d.,]+")
 
@@ -112,7 +114,8 @@ class Voice:
             like = _NUMBERS.sub("", str(message))
             if like not in heard:  # of several folds, models or arms, whose numbers differ
                 heard.add(like)
-                self.note(f"{'note' if issubclass(category, UserWarning) else 'warning'}: {message}")
+                kind = "note" if issubclass(category, UserWarning) else "warning"
+                self.note(f"{kind}: {in_flags(str(message))}")
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
