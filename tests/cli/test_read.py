@@ -400,6 +400,36 @@ def test_spans_of_time_of_duckdb_are_text(tmp_path):
     assert read(path).rows() == [(1, "3 days")]
 
 
+CUT = "; it seems to be cut off or damaged: make or copy it again"
+COPY = "; copy it again, if it was cut off, or close what writes to it"
+ENDS = {
+    "a.csv.gz": CUT,
+    "a.parquet": CUT,
+    "a.arrow": CUT,
+    "stream.arrow": CUT,
+    "a.xlsx": "is a damaged Excel file or zip archive: save or copy it again",
+    "a.sqlite": COPY,
+    "a.duckdb": COPY,
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_what_was_cut_off_is_copied_again(table, tmp_path, name):
+    WRITERS[name](pl.concat([table] * 2000), tmp_path / name)
+    content = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(content[: len(content) // 2])
+    with pytest.raises(UserError) as found:
+        read(f"{tmp_path / name}::people" if name in ("a.sqlite", "a.duckdb") else tmp_path / name)
+    assert str(found.value).endswith(ENDS[name])
+    assert "\n" not in str(found.value)
+
+
+def test_nothing_but_blank_lines(tmp_path):
+    (tmp_path / "blank.csv").write_text("\n\n\n")
+    with pytest.raises(UserError, match=r"blank\.csv is empty: expected a first row with the names of the columns"):
+        read(tmp_path / "blank.csv")
+
+
 @pytest.mark.parametrize(
     ("content", "tool"),
     [(b"BZh91AY", "bzip2"), (b"\xfd7zXZ\x00\x00", "xz"), (b"\x28\xb5\x2f\xfd\x00", "zstd")],

@@ -225,7 +225,8 @@ def _scan_duckdb(source: Source, types: dict[str, Any], sample: bool) -> pl.Lazy
                 return pl.DataFrame(found).lazy()
             columns, rows = found.columns, found.fetchall()
     except duckdb.Error as error:
-        raise UserError(f"{source.files[0]} could not be read as DuckDB: {one_line(error)[:300]}") from error
+        end = "; copy it again, if it was cut off, or close what writes to it"
+        raise UserError(f"{source.files[0]} could not be read as DuckDB: {one_line(error)[:300]}{end}") from error
     return pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None).lazy()
 
 
@@ -247,7 +248,8 @@ def _scan_sqlite(source: Source, types: dict[str, Any], sample: bool) -> pl.Lazy
             columns = [column[0] for column in found.description]
             rows = found.fetchall()
     except sqlite3.Error as error:
-        raise UserError(f"{source.files[0]} could not be read as SQLite: {one_line(error)[:300]}") from error
+        end = "; copy it again, if it was cut off, or close what writes to it"
+        raise UserError(f"{source.files[0]} could not be read as SQLite: {one_line(error)[:300]}{end}") from error
     return pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None, strict=False).lazy()
 
 
