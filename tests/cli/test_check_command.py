@@ -163,6 +163,10 @@ def test_expected_shares(upturn, mail):
         (["nowhere/mail.csv", *FLAGS], "there is no file 'nowhere/mail.csv': there is no folder 'nowhere'"),
         (["mail.csv", *FLAGS, "--delimiter", ";"], "expected several: leave --delimiter out, and it is found"),
         (["mail.csv", "--outcome", "visit", "--treatment", "age"], "27, 28, 29 and 50 more): say which of them it is"),
+        (
+            ["one.csv", *FLAGS],
+            "upturn: the treatment holds one arm only, 'mail': an uplift model compares at least two",
+        ),
         (["infinite.csv", *FLAGS], "the outcome holds 1 infinite value, the first in row 4 of those used"),
         (["mail.csv", *FLAGS, "--drop", "age,region,spend_before,member,clicks"], "has no feature left"),
     ],
@@ -170,6 +174,7 @@ def test_expected_shares(upturn, mail):
 def test_errors_are_one_line(upturn, mail, arguments, message):
     mail.write_csv("mail.csv")
     pl.DataFrame({"a#b#c": ["1#2#3"] * 30}).write_csv("words.csv")
+    mail.filter(pl.col("segment") == "mail").write_csv("one.csv")
     endless = pl.when(pl.int_range(pl.len()) == 3).then(pl.lit(float("inf"))).otherwise(pl.col("visit"))
     mail.with_columns(visit=endless).write_csv("infinite.csv")
     ran = upturn("check", *arguments, "--quiet")

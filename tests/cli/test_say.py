@@ -129,6 +129,9 @@ def test_warnings_of_the_library_are_in_words_of_flags(capsys):
     voice = Voice("evaluate")
     with voice.hears_warnings():
         warnings.warn("groups holds 12 clusters: an interval is too narrow", UserWarning, stacklevel=1)
-        warnings.warn("sample_weight has 1 odd value(s)", RuntimeWarning, stacklevel=1)
+        warnings.warn("sample_weight has 1 odd value(s) in 2 row(s)", RuntimeWarning, stacklevel=1)
     said = capsys.readouterr().err.splitlines()
-    assert said == ["note: --group makes 12 clusters: an interval is too narrow", "warning: --weight has 1 odd value"]
+    assert said == [
+        "note: --group makes 12 clusters: an interval is too narrow",
+        "warning: --weight has 1 odd value in 2 rows",
+    ]

@@ -13,10 +13,12 @@ _PARAMETER = re.compile(rf"(?:^|(?<=and ))({'|'.join(_PARAMETERS)})=")  # at its
 # Words of Python in errors of the library, and ours.
 _OF_PYTHON: list[tuple[str, Any]] = [
     ("sample_weight", "--weight"),
-    (r"\b1 ((?:\w+ )?(?:value|column|arm|label|cluster))\(s\)", r"1 \1"),
-    (r"\b(value|column|arm|label|cluster)\(s\)", r"\1s"),
+    (r"\b1 ((?:\w+ )?\w+)\(s\)", r"1 \1"),
+    (r"(\w)\(s\)", r"\1s"),
+    (r" \(n_samples=\d+\)", ""),
+    (r"^treatment holds\b", "the treatment holds"),
     (r",? or None( for no limit)?\b", ""),
-    (r"^y holds\b", "the outcome holds"),
+    (r"^y (holds|has)\b", r"the outcome \1"),
     (r"^groups holds\b", "--group makes"),
     (r"\bX contains infinity in\b", "the table holds infinite numbers in"),
     (r"\bat row (\d+)\b", lambda found: f"in row {int(found[1]) + 1:,} of those used"),
