@@ -750,6 +750,17 @@ def test_the_next_list_is_learnt_for_from_the_same_table_with_the_same_roles(run
     assert pl.read_csv("list.csv").columns == ["customer", "arm", "uplift"]
 
 
+def test_a_cost_in_a_column_that_is_no_feature(run, shop, mail, tmp_path):
+    mail.with_columns(postage=pl.when(pl.col("age") < 30).then(1.0).otherwise(2.0)).write_csv("posted.csv")
+    roles = (*FLAGS[:-1], "clicks,postage", "--roles", str(tmp_path / "mine.toml"))
+    prices = ("--cost", "postage", "--value", "30", "--models", "", "--folds", "2", "-o", "page.html")
+    ran = run("report", "posted.csv", *roles, *SMALL, *prices, "--json")
+    assert ran.code == 0, ran.err
+    page = (shop / "page.html").read_text(encoding="utf-8")
+    assert "Costs, times those of this page" in page or ran.json["kind"] == "random"
+    assert made_again(page)["page"].answer.sentence == ran.json["answer"]
+
+
 def made_again(page):
     """What the lines of Python on a page leave behind."""
     left = {}
@@ -853,7 +864,7 @@ def test_report_refuses_in_one_line(run, shop):
     for flags, said in (
         (("--audience", "boss"), "expected business or trial"),
         (("--audience", "trial", "--cost", "2"), "no money"),
-        (("--cost", "prize"), "no feature of mail.csv"),
+        (("--cost", "prize"), "no column of mail.csv"),
         (("--models", "forrest"), "did you mean"),
         (("-o", "nowhere/page.html"), "there is no folder"),
     ):

@@ -35,6 +35,7 @@ class Loaded:
 
     source: Source
     found: Found
+    frame: pl.DataFrame  # all of its columns
     X: pl.DataFrame
     y: Floats
     treatment: NDArray[Any]
@@ -211,6 +212,7 @@ def _experiment(voice: Voice, source: Source, found: Found, frame: pl.DataFrame,
     return Loaded(
         source,
         found,
+        frame,
         as_features(frame.select(found.features)),
         y,
         treatment,

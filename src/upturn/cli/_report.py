@@ -148,11 +148,11 @@ def _price(text: str | None, data: Loaded, role: str) -> Any:
     arms = data.target.arms
     price = read_price(text, arms if role == "cost" else [])
     for name in price_columns(price):
-        if name not in data.X.columns:
+        if name not in data.frame.columns:
             raise UserError(
-                f"--{role} {name}: it is no number, and no feature of {data.source.name}; {did_you_mean(name, data.X.columns)}"
+                f"--{role} {name}: it is no number, and no column of {data.source.name}; {did_you_mean(name, data.frame.columns)}"
             )
-    return fill_price(price, data.X, arms, role)
+    return fill_price(price, data.frame, arms, role)
 
 
 def _left_out(data: Loaded) -> dict[str, str]:
