@@ -80,6 +80,10 @@ def inner_function(function: Callable[..., Any], options: dict[str, Any]) -> Any
 # --- the cache ---
 
 
+def _is_numbas(environment: Any) -> bool:
+    return str(environment.globals.get("__name__")).startswith("numba.")
+
+
 class _SealedCode(CompileResultCacheImpl):  # type: ignore[misc]
     """How compiled code is written and read: sealed with the stamp of the sources and a checksum.
 
@@ -90,11 +94,11 @@ class _SealedCode(CompileResultCacheImpl):  # type: ignore[misc]
     def reduce(self, result: Any) -> tuple[str, int, bytes]:
         """What is saved of a result of the compiler.
 
-        An environment holds the Python objects of a function. One without any would only have its module imported when the
-        code is loaded, and of functions of numba that is a good part of numba.
+        An environment holds the Python objects of a function. One of a function of numba that has none would only have its
+        module imported when the code is loaded, and with it a good part of numba.
         """
         *rest, environments = super().reduce(result)
-        code = dumps((*rest, tuple(one for one in environments if one.consts)))
+        code = dumps((*rest, tuple(one for one in environments if one.consts or not _is_numbas(one))))
         return STAMP, zlib.crc32(code), code
 
     def rebuild(self, context: Any, sealed: tuple[str, int, bytes]) -> Any:
