@@ -180,8 +180,7 @@ def read_frame(source: Source, asked: Roles) -> pl.DataFrame:
 
     columns = source.columns
     ids = [name for name in asked.id if name in columns]
-    with source.in_words():
-        frame = source.scan(dict.fromkeys(ids, pl.String)).collect()
+    frame = source.read(dict.fromkeys(ids, pl.String))
     if len(frame) == 0:
         raise UserError(f"{source.name} has no rows")
     return frame
