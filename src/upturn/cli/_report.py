@@ -263,16 +263,16 @@ def _reading(data: Loaded) -> tuple[list[str], str]:
     from upturn.cli._load import success_of
 
     source, roles, name = data.source, data.roles, _outcome(data)
-    columns, reader = [name, roles.treatment or ""], _READERS.get(source.kind)
+    arm, reader = roles.treatment or "", _READERS.get(source.kind)
     if source.content is not None or reader is None:
         lines = [f"data = ...  # {source.name} as a table of polars"]
     else:
         options = csv_options(source) if source.kind == "csv" else {}
         where = repr(source.files[0] if len(source.files) == 1 else list(source.files))
         lines = [f"data = pl.{reader}({', '.join([where, *(f'{key}={value!r}' for key, value in options.items())])})"]
-    frame = source.scan().select(*dict.fromkeys([*columns, *data.found.features])).collect()
-    if frame[columns[1]].null_count():
-        lines.append(f"data = data.filter(pl.col({columns[1]!r}).is_not_null())")
+    frame = data.frame
+    if data.armless:
+        lines.append(f"data = data.filter(pl.col({arm!r}).is_not_null())")
     lines.append(f"X = data.select({list(data.found.features)!r})")
     for column, written in source.dates.items():
         if column in data.found.features:
