@@ -248,6 +248,12 @@
       if (place) { place.dataset.low = s.profitLow === null ? "" : String(s.profitLow); place.dataset.high = s.profitHigh === null ? "" : String(s.profitHigh); }
       const gain = $("out-gain-range"); gain.dataset.low = String(s.low); gain.dataset.high = String(s.high);
     }
+    $("list").value = b.n;
+    if ($("cost")) $("cost").value = b.cost === null ? "" : b.cost;
+    if ($("value")) $("value").value = b.value === null ? "" : b.value;
+    for (const id of ["costs", "values"]) if ($(id)) $(id).value = 1;
+    reach();
+    go(b.plan);
     budget = chart("chart-budget", 260, (p) => {
       const stops = open.map(stop), money = stops[0].profit !== null;
       const x = byPerson ? stops.map((s) => Math.round(1e10 * s.share) / 1e8) : stops.map((s) => s.cost);
@@ -277,12 +283,6 @@
       say();
       budget.draw();
     }
-    $("list").value = b.n;
-    if ($("cost")) $("cost").value = b.cost === null ? "" : b.cost;
-    if ($("value")) $("value").value = b.value === null ? "" : b.value;
-    for (const id of ["costs", "values"]) if ($(id)) $(id).value = 1;
-    reach();
-    go(b.plan);
     $("slider").addEventListener("input", () => { if ($("spend")) $("spend").value = ""; say(); budget.plot.redraw(); });
     for (const id of ["list", "cost", "value", "costs", "values", "spend"]) if ($(id)) $(id).addEventListener("input", update);
     $("to-plan").addEventListener("click", () => {
