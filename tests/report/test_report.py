@@ -376,6 +376,31 @@ def test_a_model_no_better_than_a_rule_is_not_recommended(mail):
     assert "One rule may do as well" in Reader(found.html).text
 
 
+def test_no_effect_of_a_trial_is_cut_off_but_those_of_a_few_rows():
+    """One of two that differ among many that do not would lie in the last twentieth of the ends."""
+    many = {"low": np.full(20, 0.05), "effect": np.full(20, 0.1), "high": np.full(20, 0.15)}
+    apart = {"low": np.array([0.25, -0.7]), "effect": np.array([0.3, 0.1]), "high": np.array([0.35, 0.9])}
+    low, high = _page._axis([many, apart], 0.05)
+    assert low > -100
+    assert 300 < high < 350
+    nothing = np.array([np.nan])
+    assert _page._axis([{"low": nothing, "effect": nothing, "high": nothing}]) == (-1.0, 1.0)
+
+
+def test_signs_stay_with_their_numbers(trial_page):
+    checks = trial_page.html.split('class="checks"')[1].split("</ul>")[0]
+    assert checks.count("p\xa0=\xa0") >= 3
+    assert "p = " not in checks
+
+
+def test_a_trial_of_one_rule_speaks_of_benefit(mail):
+    tree = UpliftTree(max_depth=1, random_state=0)
+    found = up.report(*mail, estimator=tree, models={}, audience="trial", **OPTIONS)
+    assert found.answer.kind == "rule"
+    assert found.answer.advice[0].startswith("The rule alone says as much: the benefit is larger where ")
+    assert "target" not in " ".join(found.answer.advice)
+
+
 def test_an_unsound_experiment_gets_no_recommendation(mail):
     X, y, treatment = mail
     keep = ~((treatment == "mail") & (X["age"].to_numpy() > 60))

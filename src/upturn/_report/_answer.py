@@ -276,6 +276,11 @@ def _rule(
         f"({listed(sides, 'against')}). The difference is {with_interval(1000 * value, 1000 * low, 1000 * high)} {words.per_1000}."
     )
     best = max(people.rule, key=lambda side: max(side[1]))[0] if people.rule else ""
+    if words.trial:
+        return sentence, [
+            f"The rule alone says as much: the benefit is larger where {condition(best)}.",
+            "A model may still say more by less than these rows can show: more of them would tell.",
+        ]
     return sentence, [
         f"Use the rule if you target at all, and treat first where {condition(best)}; it is easier to explain, and to check.",
         "A model may still be better by less than these rows can show: more of them would tell.",

@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 _RANGE = re.compile(r"(\(−?[\d.,]+ to −?[\d.,]+\))")
+_SIGN = re.compile(r" (=|≤|≥|&lt;|&gt;) (?=[\d.−])")
 HOME = files("upturn._report")
 
 
@@ -23,8 +24,10 @@ def render(page: dict[str, Any], pictures: dict[str, str]) -> str:
         return Markup(str(escape(text)).replace("_", "_<wbr>"))
 
     def ranges(text: object) -> Any:
-        """Intervals in a lighter hand, and on one line."""
-        return Markup(_RANGE.sub(r'<span class="range">\1</span>', str(escape(text))))
+        """Intervals in a lighter hand and on one line, and so is p = 0.05; a minus is one."""
+        minus = re.sub(r"(?<=[ (])-(?=\d)", "−", str(escape(text)))
+        tied = _SIGN.sub("\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", minus)
+        return Markup(_RANGE.sub(r'<span class="range">\1</span>', tied))
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
