@@ -497,7 +497,7 @@ def test_an_option_without_its_value(run):
         "fit mail.csv -o mail.csv",
         "fit -o ./link.csv",
         "fit -o upturn.toml",
-        "report -o mail.csv",
+        "report table.html -o table.html",
         "compare -o mail.csv",
         "compare --resume mail.csv",
         "compare --resume kept.csv -o kept.csv",
@@ -518,6 +518,7 @@ def test_what_is_read_is_not_overwritten(run, shop, mail, line):
     (shop / "kept.csv").write_bytes((shop / "model.upturn").read_bytes() if line[0] in "ste" else b"")
     (shop / "link.csv").unlink(missing_ok=True)
     (shop / "link.csv").symlink_to("mail.csv")
+    mail.write_csv("table.html")
     before = {path.name: path.read_bytes() for path in shop.iterdir() if path.is_file()}
     ran = run(*line.split())
     assert ran.code == 2, ran.err

@@ -219,6 +219,10 @@ def test_a_phone_needs_no_sideways_scrolling(show, which, request):
     )
     assert len(effects) > 2
     assert max(effects) <= 380
+    notes = browser.execute_script(
+        "return [...document.querySelectorAll('.forest .feature span')].map(note => note.getBoundingClientRect().right)"
+    )
+    assert max(notes, default=0) <= 380
 
 
 def test_paper_has_every_part(show, page):
