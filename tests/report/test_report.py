@@ -401,6 +401,22 @@ def test_a_trial_of_one_rule_speaks_of_benefit(mail):
     assert "target" not in " ".join(found.answer.advice)
 
 
+def test_many_arms_are_not_named_one_by_one():
+    X, _, _ = make_experiment(1500)
+    rng = np.random.default_rng(0)
+    arm = np.array(["control", *(f"offer {k}" for k in range(1, 6))])[rng.integers(0, 6, 1500)]
+    tree = UpliftTree(max_depth=2, random_state=0)
+    found = up.report(X, (rng.random(1500) < 0.3).astype(float), arm, estimator=tree, models={}, **OPTIONS)
+    assert found.answer.kind == "random"
+    effects = [1000 * row.effect for row in found.check.arms[1:]]
+    low, high = (f"{value:.1f}".replace("-", "−") for value in (min(effects), max(effects)))
+    said = f"the 5 arms change the outcome by {low} to {high} per 1,000 people, each as below."
+    assert found.answer.sentence.endswith(said)
+    assert [cell["name"] for cell in found.page["key"]] == [
+        f"effect of offer {k} per 1,000 people" for k in range(1, 6)
+    ]
+
+
 def test_an_unsound_experiment_gets_no_recommendation(mail):
     X, y, treatment = mail
     keep = ~((treatment == "mail") & (X["age"].to_numpy() > 60))
