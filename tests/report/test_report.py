@@ -176,6 +176,21 @@ def test_a_slider_of_money_says_what_target_says(offers_page, offers):
     assert "whatever one unit of visit is worth, and if all costs rise or fall alike" in offers_page.html
 
 
+@pytest.mark.parametrize("money", [{}, {"budget": 900}, {"fraction": 0.3}])
+def test_a_slider_of_money_on_a_page_without_a_value_takes_one(offers, money):
+    X, y, treatment = offers
+    prices = {"cost": {"mail": 1, "call": 4}, **money}
+    found = up.report(X, y, treatment, estimator=small_forest(), models={}, **prices, **OPTIONS)
+    stops, score, plan = found.page["data"]["budget"], found.scores["forest"], found.plan
+    assert stops["value"] is None
+    at = stops["plan"]
+    assert (stops["treated"][at], stops["spent"][at]) == (plan.n_treated, pytest.approx(plan.cost))
+    assert stops["gain"][at] == pytest.approx(float(plan.per_1000), abs=1e-9)
+    if "fraction" not in money:  # a plan of the best by score is no stop of this path
+        agrees(stops, 20, 1, score, y, treatment, cost=prices["cost"], value=20)
+    assert json.dumps(found.page["data"], allow_nan=False)
+
+
 def agrees(stops, one, factor, score, y, treatment, weight=None, **prices):
     """Stops at a value and at costs that are all a factor of the page's, against target; and the slider ends where target does."""
     given = {**prices, "y": y, "treatment": treatment, "sample_weight": weight, "n_bootstrap": 60}
