@@ -1,6 +1,7 @@
 """Every command in this process: what it writes is what the library says, and what it refuses it refuses in one line."""
 
 import json
+import os
 import shlex
 
 import numpy as np
@@ -128,6 +129,21 @@ def test_nothing_is_written_when_something_fails(run, mail, shop):
     assert "the table holds infinite numbers in columns 'age'" in ran.err
     assert (shop / "kept.parquet").read_text() == "precious"
     assert set(shop.iterdir()) == before
+
+
+def test_what_was_left_behind_by_force_goes_after_an_hour(run, shop):
+    left = [shop / f".s.csv.{pid}-0123abcd.tmp.csv" for pid in (1, 2)]
+    others = [
+        shop / name for name in (".s.csv.1-0123abcd.tmp.csv.gz", ".other.csv.1-0123abcd.tmp.csv", ".s.csv.tmp.csv")
+    ]
+    for file in (*left, *others):
+        file.write_text("half")
+    for file in (left[0], *others):
+        os.utime(file, (0, 0))
+    assert run("score", "model.upturn", "new.csv", "-o", "s.csv", "-q").code == 0
+    assert [file.exists() for file in (*left, *others)] == [False, True, True, True, True]
+    for file in (left[1], *others):
+        file.unlink()
 
 
 def test_evaluate(run, shop, mail):
