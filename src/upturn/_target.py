@@ -39,6 +39,7 @@ _CONTROL_WORDS = {
 _MOST_LABELS = 255  # arm codes are uint8
 _APART = 1e60  # how many times the weight of one arm another one may have, for squares of both to be numbers
 _ORDINARY = 30  # weights up to 2^30, and from 2^-30, are taken as they are
+_SHOWN = 12  # labels in an error
 
 
 @dataclass(frozen=True)
@@ -455,7 +456,8 @@ def _encode_arms(
 
 def _find_control(labels: list[Label], control: Label | None, any_control: bool) -> Label:
     check("control", control, LABEL)
-    listed = ", ".join(repr(label) for label in sort_labels(labels))
+    listed = ", ".join(repr(label) for label in sort_labels(labels)[:_SHOWN])
+    listed += f" and {len(labels) - _SHOWN} more" if len(labels) > _SHOWN else ""
     if control is not None:
         if control not in labels:
             raise ValueError(f"control={control!r} is not among the labels of treatment: {listed}")

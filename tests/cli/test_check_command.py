@@ -155,14 +155,28 @@ def test_expected_shares(upturn, mail):
         (["mail.csv", *FLAGS, "--expected", "half"], "expected a share for each arm, as in control=0.5,mail=0.5"),
         (["mail.csv", *FLAGS, "--alpha", "2"], "--alpha 2.0: expected a probability"),
         (["mail.csv", *FLAGS, "--jobs", "0"], "--jobs 0: expected a number of threads such as 4, or -1 for every core"),
-        (["mail.csv", *FLAGS, "--alpha", "x"], "Invalid value for '--alpha'"),
-        (["mail.csv", "--outcom", "visit"], "No such option"),
+        (["mail.csv", *FLAGS, "--alpha", "x"], "--alpha x: expected a number; see upturn check --help"),
+        (["mail.csv", *FLAGS, "--seed=-1"], "--seed -1: expected a number of at least 0; see upturn check --help"),
+        (["mail.csv", *FLAGS, "--seed", "1.5"], "--seed 1.5: expected a whole number; see upturn check --help"),
+        (["mail.csv", "--outcom", "visit"], "there is no option --outcom; did you mean --outcome?"),
+        (["mail.csv", "--folds", "3"], "there is no option --folds; see upturn check --help"),
+        (["nowhere/mail.csv", *FLAGS], "there is no file 'nowhere/mail.csv': there is no folder 'nowhere'"),
+        (["mail.csv", *FLAGS, "--delimiter", ";"], "expected several: leave --delimiter out, and it is found"),
+        (["mail.csv", "--outcome", "visit", "--treatment", "age"], "27, 28, 29 and 50 more): say which of them it is"),
+        (
+            ["one.csv", *FLAGS],
+            "upturn: the treatment holds one arm only, 'mail': an uplift model compares at least two",
+        ),
+        (["infinite.csv", *FLAGS], "the outcome holds 1 infinite value, the first in row 4 of those used"),
         (["mail.csv", *FLAGS, "--drop", "age,region,spend_before,member,clicks"], "has no feature left"),
     ],
 )
 def test_errors_are_one_line(upturn, mail, arguments, message):
     mail.write_csv("mail.csv")
     pl.DataFrame({"a#b#c": ["1#2#3"] * 30}).write_csv("words.csv")
+    mail.filter(pl.col("segment") == "mail").write_csv("one.csv")
+    endless = pl.when(pl.int_range(pl.len()) == 3).then(pl.lit(float("inf"))).otherwise(pl.col("visit"))
+    mail.with_columns(visit=endless).write_csv("infinite.csv")
     ran = upturn("check", *arguments, "--quiet")
     assert ran.code == 2
     assert ran.out == ""
@@ -323,10 +337,27 @@ def test_roles_survive_the_file(tmp_path):
         (pl.Series("x", np.random.default_rng(0).normal(size=100)), False),
         (pl.Series("x", [f"a{i}" for i in range(10)]), False),
         (pl.Series("x", [f"a{i % 40}" for i in range(100)]), False),
+        (pl.Series("x", [f"a{i % 200}" for i in range(600)]), True),  # three rows each
+        (pl.Series("x", [f"a{i % 200}" for i in range(2000)]), False),
+        (pl.Series("customer", [7 * (i % 200) for i in range(600)]), True),
+        (pl.Series("amount", [7 * (i % 200) for i in range(600)]), False),
+        (pl.Series("paid", [7 * (i % 200) for i in range(600)]), False),
+        (pl.Series("userId", [7 * (i % 200) for i in range(600)]), True),
     ],
 )
 def test_what_looks_like_an_identifier(column, expected):
     assert (looks_like_id(column) is not None) is expected
+
+
+def test_an_identifier_of_several_rows_may_be_a_group(upturn, mail):
+    pl.concat([mail, mail]).write_csv("twice.csv")
+    said = "(2,000 different values in 4,000 rows); carried along, not a feature (--keep customer to use it"
+    notes = upturn("check", "twice.csv", *FLAGS, "--roles", "twice.toml", "--json").json["notes"]
+    assert (
+        f"customer: looks like an identifier {said}; --group customer keeps the rows that share one together)" in notes
+    )
+    mail.write_csv("mail.csv")
+    assert "--group" not in upturn("check", "mail.csv", *FLAGS).err
 
 
 def test_names_with_blanks_are_quoted_in_advice(upturn, mail):

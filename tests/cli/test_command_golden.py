@@ -3,7 +3,9 @@
 import json
 
 import pytest
-from golden_lines import GOLDEN, LINES, document, prepare
+from golden_lines import FOLDERS, GOLDEN, LINES, document, prepare
+
+from upturn.cli import _app
 
 
 def assert_close(found, expected, place=""):
@@ -23,8 +25,24 @@ def assert_close(found, expected, place=""):
         assert found == expected, place
 
 
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """The folders that can be made, each made once."""
+    made = {name: tmp_path_factory.mktemp(name) for name in FOLDERS}
+    return {name: folder for name, folder in made.items() if prepare(name, folder)}
+
+
 @pytest.mark.parametrize("name", LINES)
-def test_golden(name, tmp_path):
-    if not prepare(tmp_path) and name == "hillstrom":
+def test_golden(name, folders):
+    place = LINES[name][0]
+    if place not in folders:
         pytest.skip("UPTURN_DATA does not have Hillstrom's file")
-    assert_close(document(name, tmp_path), json.loads(GOLDEN.read_text())[name])
+    assert_close(document(name, folders[place]), json.loads(GOLDEN.read_text())[name])
+
+
+def test_every_command_has_golden_json():
+    """That of ``demo`` is in test_installed.py, which runs it."""
+    lines = [line.split() for _, line in LINES.values()]
+    kept = {line[0] for line in lines} | {"demo"}
+    assert kept == {*_app._COMMANDS, "datasets"}
+    assert {line[1] for line in lines if line[0] == "datasets"} == {"list", "get"}

@@ -1,6 +1,7 @@
 """Every command in this process: what it writes is what the library says, and what it refuses it refuses in one line."""
 
 import json
+import os
 import shlex
 
 import numpy as np
@@ -128,6 +129,21 @@ def test_nothing_is_written_when_something_fails(run, mail, shop):
     assert "the table holds infinite numbers in columns 'age'" in ran.err
     assert (shop / "kept.parquet").read_text() == "precious"
     assert set(shop.iterdir()) == before
+
+
+def test_what_was_left_behind_by_force_goes_after_an_hour(run, shop):
+    left = [shop / f".s.csv.{pid}-0123abcd.tmp.csv" for pid in (1, 2)]
+    others = [
+        shop / name for name in (".s.csv.1-0123abcd.tmp.csv.gz", ".other.csv.1-0123abcd.tmp.csv", ".s.csv.tmp.csv")
+    ]
+    for file in (*left, *others):
+        file.write_text("half")
+    for file in (left[0], *others):
+        os.utime(file, (0, 0))
+    assert run("score", "model.upturn", "new.csv", "-o", "s.csv", "-q").code == 0
+    assert [file.exists() for file in (*left, *others)] == [False, True, True, True, True]
+    for file in (left[1], *others):
+        file.unlink()
 
 
 def test_evaluate(run, shop, mail):
@@ -441,21 +457,28 @@ def test_a_download_is_a_note(run, monkeypatch, flags):
             "target model.upturn nowhere.csv --budget -5 --cost 1",
             "--budget -5.0: expected an amount of money, 0 or more",
         ),
-        ("target model.upturn new.csv --cost -2", "cost holds 1 negative values"),
+        ("target model.upturn new.csv --cost -2", "cost holds 1 negative value (smallest -2)"),
+        ("report mail.csv --group region --model tree", "--group makes 3 clusters, too few for 5 folds"),
         ("report nowhere.csv --budget -5", "--budget -5.0: expected"),
         ("report nowhere.csv --audience trial --cost 2", "--audience trial speaks of no money: leave out --cost"),
         ("fit infinite.csv --model tree", "the table holds infinite numbers in columns"),
         ("check https://shop.example/mail.csv", "is an address: fetch the file first"),
         ("check --roles new.csv mail.csv", "--roles names a file such as upturn.toml, and DATA the table"),
         ("check --roles . mail.csv", "expected a file such as upturn.toml"),
-        ("target model.upturn new.csv --cost post=3", "there is no arm 'post'"),
-        ("target model.upturn new.csv --cost mail=x", "has no column 'x'"),
+        ("target model.upturn new.csv --cost post=3", "there is no arm 'post'; there is only 'mail'"),
+        (
+            "target model.upturn new.csv --cost mail=x",
+            "--cost x: it is no number, and no column of new.csv; there are customer",
+        ),
         (
             "target model.upturn new.csv --cost region",
             "--cost region: the column holds String values; expected numbers",
         ),
         ("target model.upturn new.csv --value mail=3", "--value mail=3: expected a number or a column"),
-        ("target model.upturn new.csv --value valu", "has no column 'valu'"),
+        ("target model.upturn new.csv --value valu", "--value valu: it is no number, and no column of new.csv"),
+        ("score modle.upturn new.csv", "there is no model 'modle.upturn': did you mean 'model.upturn'?"),
+        ("show nothing.upturn", "there is no model 'nothing.upturn': make one with `upturn fit DATA"),
+        ("report nowhere.csv -o page.pdf", "page.pdf: the page is HTML, so its name should end in .html"),
         ("target model.upturn new.csv --fraction 3", "--fraction 3.0: expected"),
         ("target model.upturn new.csv --fraction 0.2 --budget 300", "--fraction 0.2 and --budget 300.0 both limit"),
         ("datasets list --jobs 0", "--jobs 0: expected a number of threads"),
@@ -490,7 +513,7 @@ def test_an_option_without_its_value(run):
         "fit mail.csv -o mail.csv",
         "fit -o ./link.csv",
         "fit -o upturn.toml",
-        "report -o mail.csv",
+        "report table.html -o table.html",
         "compare -o mail.csv",
         "compare --resume mail.csv",
         "compare --resume kept.csv -o kept.csv",
@@ -511,6 +534,7 @@ def test_what_is_read_is_not_overwritten(run, shop, mail, line):
     (shop / "kept.csv").write_bytes((shop / "model.upturn").read_bytes() if line[0] in "ste" else b"")
     (shop / "link.csv").unlink(missing_ok=True)
     (shop / "link.csv").symlink_to("mail.csv")
+    mail.write_csv("table.html")
     before = {path.name: path.read_bytes() for path in shop.iterdir() if path.is_file()}
     ran = run(*line.split())
     assert ran.code == 2, ran.err
@@ -743,6 +767,17 @@ def test_the_next_list_is_learnt_for_from_the_same_table_with_the_same_roles(run
     assert pl.read_csv("list.csv").columns == ["customer", "arm", "uplift"]
 
 
+def test_a_cost_in_a_column_that_is_no_feature(run, shop, mail, tmp_path):
+    mail.with_columns(postage=pl.when(pl.col("age") < 30).then(1.0).otherwise(2.0)).write_csv("posted.csv")
+    roles = (*FLAGS[:-1], "clicks,postage", "--roles", str(tmp_path / "mine.toml"))
+    prices = ("--cost", "postage", "--value", "30", "--models", "", "--folds", "2", "-o", "page.html")
+    ran = run("report", "posted.csv", *roles, *SMALL, *prices, "--json")
+    assert ran.code == 0, ran.err
+    page = (shop / "page.html").read_text(encoding="utf-8")
+    assert "All costs, times" in page or ran.json["kind"] == "random"
+    assert made_again(page)["page"].answer.sentence == ran.json["answer"]
+
+
 def made_again(page):
     """What the lines of Python on a page leave behind."""
     left = {}
@@ -846,7 +881,7 @@ def test_report_refuses_in_one_line(run, shop):
     for flags, said in (
         (("--audience", "boss"), "expected business or trial"),
         (("--audience", "trial", "--cost", "2"), "no money"),
-        (("--cost", "prize"), "no feature of mail.csv"),
+        (("--cost", "prize"), "no column of mail.csv"),
         (("--models", "forrest"), "did you mean"),
         (("-o", "nowhere/page.html"), "there is no folder"),
     ):

@@ -4,6 +4,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ import polars as pl
 import pytest
 from golden_lines import SOURCE, prepare, run
 
+from upturn.cli._demo import STEPS, steps
 from upturn.trees import UpliftTree
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE)}
@@ -67,9 +69,32 @@ def test_scoring_does_not_hold_the_table(tmp_path):
     assert most - least < 200
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is another thing there")
+def test_ctrl_c_is_said_and_leaves_the_old_file(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame({f"x{j}": rng.normal(size=1_000_000) for j in range(4)})
+    table.write_parquet(tmp_path / "people.parquet")
+    few, arm = table.head(5_000), rng.integers(0, 2, 5_000)
+    UpliftTree(max_depth=3).fit(few, rng.random(5_000) < 0.3, arm).save(tmp_path / "m.upturn")
+    (tmp_path / "scores.csv").write_text("of yesterday")
+    line = [sys.executable, "-m", "upturn", "score", "m.upturn", "people.parquet", "-o", "scores.csv", "--json"]
+    running = subprocess.Popen(
+        line, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while running.poll() is None and not list(tmp_path.glob(".scores.csv*")):
+        time.sleep(0.001)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate()
+    assert running.returncode == 130
+    assert err.splitlines()[-1] == "upturn: interrupted"
+    assert json.loads(out) == {"error": "interrupted", "code": 130}
+    assert (tmp_path / "scores.csv").read_text() == "of yesterday"
+    assert not list(tmp_path.glob(".scores.csv*"))
+
+
 def test_report_of_hillstrom(tmp_path):
     """The whole job, by a small model, as somebody with a file would ask for it."""
-    if not prepare(tmp_path):
+    if not prepare("hillstrom", tmp_path):
         pytest.skip("UPTURN_DATA does not have Hillstrom's file")
     roles = "--outcome visit --treatment segment --control 'No E-Mail' --drop conversion,spend"
     small = "--model tree --set max_depth=4 --models '' --folds 2"
@@ -125,7 +150,7 @@ def test_help_is_quick_and_loads_nothing_heavy():
 
 
 def test_check_loads_nothing_that_it_does_not_need(tmp_path):
-    """Under 2 s by the clock of a quiet machine, most of it imports: processor time, the least of three."""
+    """Under 2 s, most of it imports: processor time, the least of three, as a machine busy with other things does not count."""
     rng = np.random.default_rng(0)
     n = 10_000
     columns = {f"x{j}": rng.normal(size=n) for j in range(6)}
@@ -137,7 +162,10 @@ def test_check_loads_nothing_that_it_does_not_need(tmp_path):
     loaded = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
     assert "polars" in loaded
     assert not loaded & {"sklearn", "pandas", "scipy.stats", "matplotlib", "jinja2", "joblib"}
-    assert min(cpu_seconds(*line)[1] for _ in range(3)) < 2.5
+    ran, _ = cpu_seconds("-X", "importtime", *line)  # its kernels are compiled now
+    loaded = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
+    assert not loaded & {"scipy.special", "scipy.sparse", "numba.np.arraymath", "numba.np.linalg"}
+    assert min(cpu_seconds(*line)[1] for _ in range(3)) < 2
 
 
 def test_completion_and_version(upturn):
@@ -175,9 +203,23 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch, capsys):
     assert "pip install 'upturn[cli]'" in capsys.readouterr().err
 
 
+def test_demo_with_another_seed():
+    """Two campaigns that differ, and everything after them by that seed."""
+    lines = [line for _, line in steps(1)]
+    assert lines[0] == "datasets get campaign --rows 20000 -o campaign.csv --seed 1"
+    assert lines[3] == "datasets get campaign --rows 10000 --seed 2 -o new.csv"
+    assert all(line.count("--seed") == 1 for line in lines)
+    assert all(line.endswith("--seed 1") for line in lines if "--seed 2" not in line)
+
+
 def test_demo(upturn, tmp_path):
     ran = upturn("demo", "--json")
+    assert list(ran.json) == ["command", "commands", "files", "notes"]
     assert [step["code"] for step in ran.json["commands"]] == [0] * 7
+    assert [step["command"] for step in ran.json["commands"]] == [line for _, line in steps(0)] == [s[1] for s in STEPS]
+    plots = [f"plots/{kind}_{arm}.png" for kind in ("deciles", "qini", "uplift") for arm in ("call", "coupon")]
+    made = ["campaign.csv", "forest.upturn", "list.csv", "new.csv", *plots, "report.html", "upturn.toml"]
+    assert [Path(file).relative_to("upturn-demo").as_posix() for file in ran.json["files"]] == made
     assert (tmp_path / "upturn-demo" / "list.csv").exists()
     assert "<h1>" in (tmp_path / "upturn-demo" / "report.html").read_text(encoding="utf-8")
     assert "remove it, or name another" in upturn("demo").err

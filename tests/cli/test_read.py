@@ -95,6 +95,13 @@ def test_every_format_gives_the_same_table(table, tmp_path, name):
     assert_frame_equal(read(WRITERS[name](table, tmp_path / name)), table)  # JSON and SQLite have no dates, but text
 
 
+def test_a_stream_of_arrow_from_a_pipe(table, monkeypatch):
+    held = io.BytesIO()
+    table.write_ipc_stream(held)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(held.getvalue())))
+    assert_frame_equal(read("-"), table)
+
+
 @pytest.mark.parametrize(
     "name", [name for name in WRITERS if "csv" not in name and not name.endswith((".tsv", ".txt"))]
 )
@@ -312,6 +319,65 @@ def test_whole_numbers_that_turn_out_not_to_be(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("first", "late"),
+    [
+        ("1", "1.5"),
+        ("1", "x"),
+        ("1", "99999999999999999999"),
+        ("1", "NA"),
+        ("1", "true"),
+        ("true", "false"),
+        ("true", "1"),
+        ("true", "x"),
+        ("1.5", "1e400"),
+        ("1.5", "2"),
+        ("1.5", "x"),
+        ("", "1"),
+        ("", "2024-01-31"),
+        ("NA", "x"),
+        ("2024-01-31", "2024-02-29"),
+        ("2024-01-31", "2023-02-29"),
+        ("2024-01-31", "2024-1-5"),
+        ("2024-01-31", "31.01.2024"),
+        ("2024-01-31", "2024-01-31 10:20:30"),
+        ("2024-01-31", "NA"),
+        ("31.01.2024", "x"),
+        ("2024-01-31 10:20:30", "x"),
+        ("2024-01-31 10:20:30", "2024-01-31 10:20:31"),
+        ("x", "1"),
+    ],
+)
+def test_types_of_the_first_rows_are_tried_and_those_of_all_rows_hold(tmp_path, first, late):
+    """Guessing from all rows of a large table takes far longer than reading it; the table is the same."""
+    rows = [f"{i},{first}" for i in range(10_500)] + [f"7,{late}"]
+    (tmp_path / "late.csv").write_text("\n".join(["n,value", *rows]) + "\n")
+    source = find_source(str(tmp_path / "late.csv"))
+    assert not source._is_small
+    assert_frame_equal(source.read({"value": pl.String}), source.scan({"value": pl.String}).collect())
+    if late == "31.01.2024":
+        with pytest.raises(UserError, match=r"row 10,501 of column 'value' holds '31.01.2024', and a date is expected"):
+            source.read({})
+    else:
+        assert_frame_equal(source.read({}), source.scan().collect())
+
+
+def test_a_number_after_a_blank_is_that_number(tmp_path):
+    """Among the first rows it makes text of the column, which is said."""
+    rows = [*(f"{i},1" for i in range(10_500)), "7, 2"]
+    (tmp_path / "late.csv").write_text("\n".join(["n,value", *rows]) + "\n")
+    assert find_source(str(tmp_path / "late.csv")).read({})["value"].sum() == 10_502
+
+
+@pytest.mark.parametrize("value", ["1", "true", "1.5", "x", "", "2024-01-31", "31.01.2024", "2024-01-31 10:20:30"])
+def test_a_small_table_is_guessed_once(tmp_path, value):
+    (tmp_path / "few.csv").write_text("\n".join(["n,value", *(f"{i},{value}" for i in range(50)), "50,"]) + "\n")
+    source = find_source(str(tmp_path / "few.csv"))
+    assert source._is_small
+    expected = pl.read_csv(tmp_path / "few.csv", try_parse_dates=True, infer_schema_length=None)
+    assert_frame_equal(source.read({}), expected)
+
+
+@pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda folder: folder / "mial.csv", "there is no file .*mial.csv': did you mean 'mail.csv'"),
@@ -391,6 +457,36 @@ def test_spans_of_time_of_duckdb_are_text(tmp_path):
     with duckdb.connect(str(path)) as base:
         base.execute("create table mail as select 1 as a, interval '3 days' as wait")
     assert read(path).rows() == [(1, "3 days")]
+
+
+CUT = "; it seems to be cut off or damaged: make or copy it again"
+COPY = "; copy it again, if it was cut off, or close what writes to it"
+ENDS = {
+    "a.csv.gz": CUT,
+    "a.parquet": CUT,
+    "a.arrow": CUT,
+    "stream.arrow": CUT,
+    "a.xlsx": "is a damaged Excel file or zip archive: save or copy it again",
+    "a.sqlite": COPY,
+    "a.duckdb": COPY,
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_what_was_cut_off_is_copied_again(table, tmp_path, name):
+    WRITERS[name](pl.concat([table] * 2000), tmp_path / name)
+    content = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(content[: len(content) // 2])
+    with pytest.raises(UserError) as found:
+        read(f"{tmp_path / name}::people" if name in ("a.sqlite", "a.duckdb") else tmp_path / name)
+    assert str(found.value).endswith(ENDS[name])
+    assert "\n" not in str(found.value)
+
+
+def test_nothing_but_blank_lines(tmp_path):
+    (tmp_path / "blank.csv").write_text("\n\n\n")
+    with pytest.raises(UserError, match=r"blank\.csv is empty: expected a first row with the names of the columns"):
+        read(tmp_path / "blank.csv")
 
 
 @pytest.mark.parametrize(

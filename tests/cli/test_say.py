@@ -2,6 +2,7 @@
 
 import io
 import os
+import warnings
 
 import pytest
 
@@ -122,3 +123,15 @@ def test_a_folder_that_takes_no_file_is_said_first(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
     with pytest.raises(UserError, match=r"^cannot write .*list\.csv: Permission denied$"):
         check_output(str(tmp_path / "list.csv"))
+
+
+def test_warnings_of_the_library_are_in_words_of_flags(capsys):
+    voice = Voice("evaluate")
+    with voice.hears_warnings():
+        warnings.warn("groups holds 12 clusters: an interval is too narrow", UserWarning, stacklevel=1)
+        warnings.warn("sample_weight has 1 odd value(s) in 2 row(s)", RuntimeWarning, stacklevel=1)
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        "note: --group makes 12 clusters: an interval is too narrow",
+        "warning: --weight has 1 odd value in 2 rows",
+    ]

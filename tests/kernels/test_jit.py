@@ -196,6 +196,62 @@ def test_code_in_a_zip_file(package, tmp_path):
     assert gain == "12.0 True"
 
 
+CACHED = """
+import sys
+import numba
+import numpy as np
+{before}
+from upturn.kernels._jit import F8, F8_out, f8, inner, kernel
+
+@inner
+def half(x):
+    if x < 0:
+        raise ValueError("below 0")
+    return x / 2
+
+@kernel(F8_out, F8)
+def halves(x):
+    made = np.empty(len(x))
+    for i in range(len(x)):
+        made[i] = half(x[i])
+    return made
+
+@kernel(f8, F8)
+def most(x):
+    return np.sort(x)[-1]
+
+x = np.arange(4.0)
+x.setflags(write=False)
+print(halves(x).tolist(), "numba.np.arraymath" in sys.modules, end=" ")
+try:
+    halves(np.full(1, -1.0))
+except ValueError as error:
+    print(error, end=" ")
+if len(sys.argv) > 1:
+    print(most(halves(x)), end=" ")
+"""
+
+
+@needs_compiler
+@pytest.mark.skipif(not TRIED, reason="numba is used by its public means")
+def test_code_that_is_there_needs_no_registries_of_numba_and_what_is_compiled_later_has_them(tmp_path):
+    def ran(*arguments, before=""):
+        (tmp_path / "halves.py").write_text(CACHED.format(before=before))
+        os.utime(tmp_path / "halves.py", (0, 0))
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(PACKAGE.parent)}
+        line = [sys.executable, "halves.py", *arguments]
+        return subprocess.run(line, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    values = "[0.0, 0.5, 1.0, 1.5]"
+    assert ran() == f"{values} True below 0 "
+    assert ran() == f"{values} False below 0 "
+    assert ran("most") == f"{values} False below 0 1.5 "
+    assert ran("most") == f"{values} False below 0 1.5 "
+    other = "from numba.core.caching import Cache\nCache.load_overload = lambda self, sig, context: (context.refresh(), self._load_overload(sig, context))[1]"
+    for _ in ("compiled", "loaded as numba does it"):
+        assert ran(before=other) == f"{values} True below 0 "
+
+
 # --- faults of the disk ---
 
 

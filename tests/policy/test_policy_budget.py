@@ -178,6 +178,9 @@ def test_gain_curve_is_the_gain_of_every_budget(seed, k):
             assert curve.gain[j] == pytest.approx(plan.gain / plan.n, abs=1e-12)
             assert curve.predicted[j] == pytest.approx(plan.predicted_gain / plan.n, abs=1e-12)
             assert curve.treated[j] == pytest.approx(plan.n_treated / plan.n)
+            assert curve.n_treated[j] == plan.n_treated
+            assert curve.spent[j] == pytest.approx(plan.cost / plan.n)
+            assert curve.marginal[j] / 3 == pytest.approx(plan.rule.slope)
             assert curve.profit[j] == pytest.approx(3 * curve.gain[j] - budget / plan.n, abs=1e-12)
             assert curve.random_profit[j] == pytest.approx(3 * curve.random[j] - budget / plan.n, abs=1e-12)
 
@@ -315,6 +318,11 @@ def test_weighted_random_is_no_better_than_a_plan_that_is_random():
     assert abs(plan.comparison["this plan better by"][2]) < 5
     curve = gain_curve(y, uplift, arm, sample_weight=weight, n_bootstrap=2)
     np.testing.assert_allclose(curve.gain, curve.random, atol=5)
+    np.testing.assert_array_equal(curve.n_treated, curve.budget)
+    assert curve.spent is None
+    paid = gain_curve(y, uplift, arm, cost=2.0, sample_weight=weight, n_bootstrap=2)
+    np.testing.assert_allclose(paid.spent, 2.0 * paid.treated)
+    assert (paid.marginal[0], np.diff(paid.marginal[1:]).max() <= 0) == (np.inf, True)
 
 
 def test_random_spending_buys_fewer_people_where_the_chosen_are_cheap():

@@ -136,6 +136,24 @@ def test_a_slider_of_money_moves_too(show, offers_page, offers):
     assert value(browser, "out-cost") == pytest.approx(plan.cost)
     assert value(browser, "out-profit") == pytest.approx(float(plan.profit), rel=1e-9, abs=1e-6)
     assert not browser.find_elements("id", "cost")
+    for worth, factor in ((30, 1), (12, 1), (60, 0.5), (0, 1)):  # the slider goes as far as it pays, and the money does
+        set_field(browser, "costs", factor)
+        set_field(browser, "value", worth)
+        cost = {"mail": factor, "call": 4 * factor}
+        most = target(score, cost=cost, value=worth, y=y, treatment=treatment, n_bootstrap=60).cost
+        assert value(browser, "out-cost") <= most * (1 + 1e-9)
+        set_field(browser, "slider", 10_000)
+        reached = value(browser, "out-cost")
+        assert reached <= most * (1 + 1e-9)
+        assert reached >= 0.95 * most
+        plan = target(score, budget=reached, cost=cost, value=worth, y=y, treatment=treatment, n_bootstrap=60)
+        assert value(browser, "out-profit") == pytest.approx(float(plan.profit), rel=1e-9, abs=1e-6)
+        assert value(browser, "out-profit-range", "low") == pytest.approx(plan.profit.low, rel=1e-9, abs=1e-6)
+        set_field(browser, "spend", 0.3 * reached)
+        assert value(browser, "out-cost") <= 0.3 * reached
+    browser.find_element("id", "to-plan").click()
+    assert value(browser, "out-profit") == pytest.approx(float(offers_page.plan.profit), rel=1e-9, abs=1e-6)
+    assert browser.get_log("browser") == []
 
 
 def test_everything_works_by_keyboard(show, page):
@@ -201,6 +219,10 @@ def test_a_phone_needs_no_sideways_scrolling(show, which, request):
     )
     assert len(effects) > 2
     assert max(effects) <= 380
+    notes = browser.execute_script(
+        "return [...document.querySelectorAll('.forest .feature span')].map(note => note.getBoundingClientRect().right)"
+    )
+    assert max(notes, default=0) <= 380
 
 
 def test_paper_has_every_part(show, page):

@@ -168,15 +168,67 @@ def test_a_slider_of_money_says_what_target_says(offers_page, offers):
     _, y, treatment = offers
     stops, score = offers_page.page["data"]["budget"], offers_page.scores["forest"]
     assert stops["mode"] == "money"
-    assert stops["plan"] == len(stops["gain"]) - 1  # beyond it nobody pays
-    prices = {"cost": {"mail": 1, "call": 4}, "value": 30}
-    for i in range(0, len(stops["gain"]), max(1, len(stops["gain"]) // 6)):
-        plan = target(score, budget=stops["spent"][i], **prices, y=y, treatment=treatment, n_bootstrap=60)
-        assert plan.cost == pytest.approx(stops["spent"][i])
+    for value, factor in ((30, 1), (12, 1), (75, 1), (30, 0.4), (90, 2.5)):
+        cost = {"mail": factor, "call": 4 * factor}
+        agrees(stops, value, factor, score, y, treatment, cost=cost, value=value)
+    shown = offers_page.page["budget"]["rows"]
+    assert shown[-1][0] == f"{offers_page.plan.n_treated:,}"  # without JavaScript, the slider ends with the plan
+    assert "whatever one unit of visit is worth, and if all costs rise or fall alike" in offers_page.html
+
+
+@pytest.mark.parametrize("money", [{}, {"budget": 900}, {"fraction": 0.3}])
+def test_a_slider_of_money_on_a_page_without_a_value_takes_one(offers, money):
+    X, y, treatment = offers
+    prices = {"cost": {"mail": 1, "call": 4}, **money}
+    found = up.report(X, y, treatment, estimator=small_forest(), models={}, **prices, **OPTIONS)
+    stops, score, plan = found.page["data"]["budget"], found.scores["forest"], found.plan
+    assert stops["value"] is None
+    at = stops["plan"]
+    assert (stops["treated"][at], stops["spent"][at]) == (plan.n_treated, pytest.approx(plan.cost))
+    assert stops["gain"][at] == pytest.approx(float(plan.per_1000), abs=1e-9)
+    if "fraction" not in money:  # a plan of the best by score is no stop of this path
+        agrees(stops, 20, 1, score, y, treatment, cost=prices["cost"], value=20)
+    assert json.dumps(found.page["data"], allow_nan=False)
+
+
+def agrees(stops, one, factor, score, y, treatment, weight=None, **prices):
+    """Stops at a value and at costs that are all a factor of the page's, against target; and the slider ends where target does."""
+    given = {**prices, "y": y, "treatment": treatment, "sample_weight": weight, "n_bootstrap": 60}
+    worth = [stops.get(f"worth{end}", stops[gain]) for end, gain in (("", "gain"), ("_low", "low"), ("_high", "high"))]
+    reached = [i for i, m in enumerate(stops["marginal"]) if m is None or one * m > factor]
+    assert reached == list(range(len(reached)))
+    for i in reached[:: max(1, len(reached) // 5)]:
+        plan = target(score, budget=factor * stops["spent"][i], **given)
+        assert plan.cost == pytest.approx(factor * stops["spent"][i])
         assert plan.n_treated == round(stops["treated"][i])
         assert stops["gain"][i] == pytest.approx(float(plan.per_1000), abs=1e-9)
-        assert stops["profit"][i] == pytest.approx(float(plan.profit_per_1000), abs=1e-7)
-        assert stops["profit_low"][i] == pytest.approx(plan.profit_per_1000.low, abs=1e-7)
+        profits = [one * of[i] - factor * stops["paid"][i] for of in worth]
+        found = plan.profit_per_1000
+        assert profits == pytest.approx([float(found), found.low, found.high], abs=1e-7)
+    most = target(score, **given).cost
+    assert factor * stops["spent"][reached[-1]] <= most * (1 + 1e-9)
+    if len(reached) < len(stops["spent"]):
+        assert most < factor * stops["spent"][len(reached)] * (1 + 1e-9)
+
+
+def test_a_slider_of_money_where_people_differ_in_cost_value_and_weight():
+    X, y, treatment = make_experiment(1500, arms=2, seed=2)
+    rng = np.random.default_rng(0)
+    cost, worth, weight = rng.uniform(0.5, 4, (1500, 2)), rng.uniform(10, 60, 1500), rng.uniform(0.5, 2, 1500)
+    options = {"estimator": small_forest(), "models": {}, "sample_weight": weight, **OPTIONS}
+    found = up.report(X, y, treatment, cost=cost, value=worth, **options)
+    stops, score = found.page["data"]["budget"], found.scores["forest"]
+    for many, factor in ((1, 1), (0.5, 1), (3, 1.5)):
+        agrees(stops, many, factor, score, y, treatment, weight, cost=factor * cost, value=many * worth)
+    plan, at = found.plan, stops["plan"]
+    assert stops["profit"][at] == pytest.approx(float(plan.profit_per_1000), abs=1e-7)
+    row = plan.comparison["whom"].tolist().index("as many at random")
+    spent, usual = plan.comparison["cost"][0], plan.comparison["cost"][row]
+    assert stops["random"][at] == pytest.approx(1000 * plan.comparison["gain"][row] * spent / usual)
+    near = min(at + 1, len(stops["random"]) - 1)  # in a row with its neighbours
+    assert min(stops["random"][at - 1], stops["random"][near]) - 1 <= stops["random"][at]
+    assert stops["random"][at] <= max(stops["random"][at - 1], stops["random"][near]) + 1
+    assert "if all values or all costs rise or fall alike" in found.html
 
 
 def test_areas_and_curves_are_those_of_the_metrics(page, mail):
@@ -337,6 +389,47 @@ def test_a_model_no_better_than_a_rule_is_not_recommended(mail):
     assert found.answer.kind == "rule"
     assert found.answer.sentence.startswith("No model is recommended")
     assert "One rule may do as well" in Reader(found.html).text
+
+
+def test_no_effect_of_a_trial_is_cut_off_but_those_of_a_few_rows():
+    """One of two that differ among many that do not would lie in the last twentieth of the ends."""
+    many = {"low": np.full(20, 0.05), "effect": np.full(20, 0.1), "high": np.full(20, 0.15)}
+    apart = {"low": np.array([0.25, -0.7]), "effect": np.array([0.3, 0.1]), "high": np.array([0.35, 0.9])}
+    low, high = _page._axis([many, apart], 0.05)
+    assert low > -100
+    assert 300 < high < 350
+    nothing = np.array([np.nan])
+    assert _page._axis([{"low": nothing, "effect": nothing, "high": nothing}]) == (-1.0, 1.0)
+
+
+def test_signs_stay_with_their_numbers(trial_page):
+    checks = trial_page.html.split('class="checks"')[1].split("</ul>")[0]
+    assert checks.count("p\xa0=\xa0") >= 3
+    assert "p = " not in checks
+
+
+def test_a_trial_of_one_rule_speaks_of_benefit(mail):
+    tree = UpliftTree(max_depth=1, random_state=0)
+    found = up.report(*mail, estimator=tree, models={}, audience="trial", **OPTIONS)
+    assert found.answer.kind == "rule"
+    assert found.answer.advice[0].startswith("The rule alone says as much: the benefit is larger where ")
+    assert "target" not in " ".join(found.answer.advice)
+
+
+def test_many_arms_are_not_named_one_by_one():
+    X, _, _ = make_experiment(1500)
+    rng = np.random.default_rng(0)
+    arm = np.array(["control", *(f"offer {k}" for k in range(1, 6))])[rng.integers(0, 6, 1500)]
+    tree = UpliftTree(max_depth=2, random_state=0)
+    found = up.report(X, (rng.random(1500) < 0.3).astype(float), arm, estimator=tree, models={}, **OPTIONS)
+    assert found.answer.kind == "random"
+    effects = [1000 * row.effect for row in found.check.arms[1:]]
+    low, high = (f"{value:.1f}".replace("-", "−") for value in (min(effects), max(effects)))
+    said = f"the 5 arms change the outcome by {low} to {high} per 1,000 people, each as below."
+    assert found.answer.sentence.endswith(said)
+    assert [cell["name"] for cell in found.page["key"]] == [
+        f"effect of offer {k} per 1,000 people" for k in range(1, 6)
+    ]
 
 
 def test_an_unsound_experiment_gets_no_recommendation(mail):

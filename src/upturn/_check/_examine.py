@@ -18,7 +18,7 @@ from upturn._check._trial import Trial
 from upturn._columns import as_floats, check_magnitude, to_numpy
 from upturn._parameters import SEED, number
 from upturn._parameters import check as check_option
-from upturn._results import library_of
+from upturn._results import library_of, plural
 from upturn._table import few_levels, find_identifiers
 from upturn._target import Label
 from upturn._units import is_rate
@@ -359,7 +359,8 @@ def missing_features(features: list[FeatureRow], limit: float) -> Finding:
         return Finding("missing features", "ok", None, limit, "none is missing")
     pvalue = min(1.0, min(row.missing_pvalue for row in affected) * len(affected))
     most = max(affected, key=lambda row: row.missing)
-    seen = f"{len(affected)} features with gaps, most in {most.feature} ({most.missing:.1%}), {p_text(pvalue)}"
+    where = f"most in {most.feature}" if len(affected) > 1 else most.feature
+    seen = f"{plural(len(affected), 'feature')} with gaps, {where} ({most.missing:.1%}), {p_text(pvalue)}"
     if pvalue >= limit:
         return Finding("missing features", "ok", pvalue, limit, seen)
     apart = [row.feature for row in affected if row.missing_pvalue * len(affected) < limit]

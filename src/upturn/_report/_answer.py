@@ -10,10 +10,12 @@ from upturn._check import CheckReport
 from upturn._report._held_out import ONE_RULE, Experiment, HeldOut
 from upturn._report._measure import Measured, Money, Options
 from upturn._report._people import People
-from upturn._report._words import condition, listed, number, percent, with_interval
+from upturn._report._words import condition, listed, number, percent, rounded, with_interval
 from upturn._results import level_text
 from upturn._target import Target
 from upturn.metrics import Estimate
+
+_MOST_ARMS = 3  # that a sentence names one by one
 
 Kind = Literal["recommend", "ranking", "rule", "random", "unsound"]
 
@@ -246,7 +248,11 @@ def _random(
 
 
 def _average(check: CheckReport, data: Experiment, words: Words) -> str:
-    """The average effect of every arm."""
+    """The average effect of every arm; of many arms, from where to where they go."""
+    told = [1000 * row.effect for row in check.arms if row.effect is not None and row.low is not None]
+    if len(told) > _MOST_ARMS:
+        least, most = (rounded(effect, 1).replace("-", "−") for effect in (min(told), max(told)))
+        return f"the {len(told)} arms change {words.outcome} by {least} to {most} {words.per_1000}, each as below"
     effects = [
         f"{words.arm(row.arm, data.target)} changes {words.outcome} by {with_interval(1000 * row.effect, 1000 * row.low, 1000 * row.high)}"
         for row in check.arms
@@ -276,6 +282,11 @@ def _rule(
         f"({listed(sides, 'against')}). The difference is {with_interval(1000 * value, 1000 * low, 1000 * high)} {words.per_1000}."
     )
     best = max(people.rule, key=lambda side: max(side[1]))[0] if people.rule else ""
+    if words.trial:
+        return sentence, [
+            f"The rule alone says as much: the benefit is larger where {condition(best)}.",
+            "A model may still say more by less than these rows can show: more of them would tell.",
+        ]
     return sentence, [
         f"Use the rule if you target at all, and treat first where {condition(best)}; it is easier to explain, and to check.",
         "A model may still be better by less than these rows can show: more of them would tell.",

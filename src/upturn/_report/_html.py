@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 _RANGE = re.compile(r"(\(−?[\d.,]+ to −?[\d.,]+\))")
+_SIGN = re.compile(r" (=|≤|≥|&lt;|&gt;) (?=[\d.−])")
 HOME = files("upturn._report")
 
 
@@ -18,13 +19,17 @@ def render(page: dict[str, Any], pictures: dict[str, str]) -> str:
         raise ImportError("a report needs jinja2: pip install 'upturn[report]'") from None
     from markupsafe import Markup, escape
 
+    def tied(text: str) -> str:
+        return _SIGN.sub("\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", text)
+
     def breakable(text: object) -> Any:
-        """A name that may go over into the next line behind an underscore."""
-        return Markup(str(escape(text)).replace("_", "_<wbr>"))
+        """A name or condition that may go over into the next line behind an underscore, and not before a number."""
+        return Markup(tied(str(escape(text))).replace("_", "_<wbr>"))
 
     def ranges(text: object) -> Any:
-        """Intervals in a lighter hand, and on one line."""
-        return Markup(_RANGE.sub(r'<span class="range">\1</span>', str(escape(text))))
+        """Intervals in a lighter hand and on one line, and so is p = 0.05; a minus is one."""
+        minus = re.sub(r"(?<=[ (])-(?=\d)", "−", str(escape(text)))
+        return Markup(_RANGE.sub(r'<span class="range">\1</span>', tied(minus)))
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}

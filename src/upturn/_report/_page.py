@@ -9,13 +9,14 @@ import numpy as np
 from upturn._arrays import Floats
 from upturn._report._answer import plan_share, row_of
 from upturn._report._appendix import data_card, left_out, settings
-from upturn._report._charts import numbers_of, stops_of
+from upturn._report._charts import numbers_of, paying, stops_of
 from upturn._report._found import Found, table
 from upturn._report._people import HARM, LEAVE
 from upturn._report._words import condition, listed, number, p_value, percent, rounded, signed, with_interval
 from upturn._results import level_text
 from upturn._subgroups._result import Subgroups
 
+_FAR_WIDER = 3.0  # times the usual width of an interval
 _LINES = {"Command": "command", "Python": "python"}
 _STATUS = {"ok": "fine", "warning": "problem", "note": "note", "skipped": "not judged"}
 
@@ -256,9 +257,10 @@ def _bins(found: Found) -> list[dict[str, Any]]:
 def _budget_table(found: Found) -> dict[str, Any]:
     """What every tenth of the slider says, where nothing moves."""
     stops = stops_of(found)
+    shown = paying(stops, found)
     money = found.measured.plan.profit is not None
     rows = []
-    for i in _tenths(stops["share"]):
+    for i in shown[_tenths(stops["share"][shown])]:
         gain = with_interval(*(stops[key][i] for key in ("gain", "low", "high")))
         row = [f"{stops['treated'][i]:,.0f}", percent(stops["share"][i]), gain, number(stops["random"][i])]
         if money:
@@ -325,13 +327,22 @@ def _forest(
 
 
 def _axis(tables: list[Subgroups], share: float = 0.0) -> tuple[float, float]:
-    """From where to where effects are drawn: all of the intervals, or all but a share of their ends."""
-    ends = np.concatenate(
-        [1000 * np.asarray(groups[key], dtype=np.float64) for groups in tables for key in ("low", "high")]
+    """From where to where effects are drawn: all of the intervals, or all but a share of their ends.
+
+    No effect is cut off, but those of groups so small that their interval is far wider than most.
+    """
+    low_ends, effects, high_ends = (
+        1000 * np.concatenate([np.asarray(groups[key], dtype=np.float64) for groups in tables])
+        for key in ("low", "effect", "high")
     )
-    ends = ends[np.isfinite(ends)]
-    low, high = (float(np.quantile(ends, q)) for q in (share, 1 - share)) if len(ends) else (0.0, 0.0)
-    low, high = min(low, 0.0), max(high, 0.0)
+    seen = np.isfinite(low_ends) & np.isfinite(high_ends) & np.isfinite(effects)
+    low_ends, effects, high_ends = low_ends[seen], effects[seen], high_ends[seen]
+    ends, widths = np.concatenate([low_ends, high_ends]), high_ends - low_ends
+    if not len(ends):
+        return -1.0, 1.0
+    told = effects[widths <= _FAR_WIDER * np.median(widths)]
+    low, high = (float(np.quantile(ends, q)) for q in (share, 1 - share))
+    low, high = min(low, 0.0, told.min()), max(high, 0.0, told.max())
     room = 0.04 * (high - low) or 1.0
     return low - room, high + room
 

@@ -3,7 +3,7 @@
 =============  ==========================================================================================================
 ``_app``       the commands put together, and the one place where errors become a line and an exit code
 ``_command``   options that commands share, written once
-``_say``       what is said: results, notes, progress, JSON
+``_say``       what is said: results, notes, progress, JSON; ``_flags`` says of flags what the library says of parameters
 ``_read``      what the argument DATA means, as a lazy frame of polars; ``_formats`` reads each format, ``_dates`` finds dates in
                text, ``_unreadable`` says what could not be read
 ``_roles``     which column is what: flags, ``upturn.toml``, and what can be seen

@@ -6,7 +6,9 @@ defect of this program and shows where it happened: so does a ValueError or Type
 
 from __future__ import annotations
 
+import difflib
 import dis
+import itertools
 import json
 import os
 import re
@@ -19,6 +21,7 @@ import typer
 import upturn
 from upturn.cli import _check, _compare, _datasets, _demo, _evaluate, _fit, _report, _score, _select, _show, _target
 from upturn.cli._command import command
+from upturn.cli._flags import in_flags
 from upturn.cli._say import NobodyReadsError, UserError, one_line, put
 
 _ABOUT = """Uplift modelling from a file: is the experiment sound, for whom did it work, whom to treat next.
@@ -46,23 +49,9 @@ _COMMANDS: dict[str, tuple[Any, str, bool]] = {
     "compile": (_demo.compile_kernels, "upturn compile", False),
 }
 
-# Parameters of the library in an error, and their flags.
-_PARAMETERS = {name: name for name in ("alpha", "budget", "fraction", "interval", "metric", "resume")} | {
-    "n_jobs": "jobs"
-}
-_PARAMETER = re.compile(rf"(?:^|(?<=and ))({'|'.join(_PARAMETERS)})=")  # at its head, or beside the one that is
-# Words of Python in errors of the library, and ours.
-_OF_PYTHON: list[tuple[str, Any]] = [
-    ("sample_weight", "--weight"),
-    (r"\b(value|column|arm|label)\(s\)", r"\1s"),
-    (r",? or None( for no limit)?\b", ""),
-    (r"\bX contains infinity in\b", "the table holds infinite numbers in"),
-    (r"\bat row (\d+)\b", lambda found: f"in row {int(found[1]) + 1:,} of those used"),
-    (r"\bexpected names the arms\b", "--expected names the arms"),
-    (r"(?<=arms )\[([^\]]*)\]", lambda found: found[1].replace("'", "")),
-]
 # An estimator, a gate or a file that refuses something says so in words for users.
 _IN_WORDS = (UserError, ValueError, TypeError, OSError, ImportError)
+_INTERRUPTED = 130  # which the parser of command lines makes of Ctrl-C by itself, without a word
 _HOUSE = os.path.join(os.path.dirname(upturn.__file__), "")
 
 
@@ -104,15 +93,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return _call(given)
+        code = _call(given)
+        return code if code != _INTERRUPTED else _fail("interrupted", given, code)
     except KeyboardInterrupt:
-        return _fail("interrupted", given, 130)
+        return _fail("interrupted", given, _INTERRUPTED)
     except NobodyReadsError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is in its buffer goes nowhere
         return 0
     except Exception as error:
         if type(error).__name__ == "Abort":
-            return _fail("interrupted", given, 130)
+            return _fail("interrupted", given, _INTERRUPTED)
         text = _words(error, given)
         if text is None and not isinstance(error, MemoryError):
             error.add_note("This is a defect of upturn: please report it, with the lines above.")
@@ -141,7 +131,11 @@ def _words(error: Exception, given: Sequence[str]) -> str | None:
         context = getattr(error, "ctx", None)
         command = f"upturn {given[0]}" if given and given[0] in _COMMANDS else "upturn"
         where = command if context is None else context.command_path
-        text = usage().rstrip(".").replace("argument(s)", "arguments")
+        option = getattr(error, "option_name", None)
+        if type(error).__name__ == "NoSuchOption" and option:
+            near = difflib.get_close_matches(str(option), getattr(error, "possibilities", None) or (), 1, 0.75)
+            return f"there is no option {option}; {f'did you mean {near[0]}?' if near else f'see {where} --help'}"
+        text = _expected(usage().rstrip(".").replace("argument(s)", "arguments"), given)
         more = re.search(r"unexpected extra argument\S* \(([^\s)]+)", text)
         if more and os.path.isfile(more[1]):  # a pattern that the shell has filled in
             return f"{text}; put a pattern of several files in quotes, as in upturn check 'part-*{os.path.splitext(more[1])[1]}'"
@@ -151,7 +145,20 @@ def _words(error: Exception, given: Sequence[str]) -> str | None:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     refused = isinstance(error, _IN_WORDS) and not _slipped(error)
-    return _in_flags(str(error)) if refused else None
+    return in_flags(str(error)) if refused else None
+
+
+def _expected(text: str, given: Sequence[str]) -> str:
+    """What a number was to be, in the words of all other errors: ``--seed -1: expected …``."""
+    found = re.match(r"Invalid value for '(?:.* / )?(--\S+?)'.*?: (.*(?:integer|float|number|>=|equal to).*)", text)
+    if found is None:
+        return text
+    flag, wish = found[1], found[2]
+    values = [word.partition("=")[2] for word in given if word.startswith(f"{flag}=")]
+    values += [value for word, value in itertools.pairwise(given) if word == flag]
+    least = re.search(r"(?:greater than or equal to |>=)(-?[\d.]*\d)", wish)
+    what = f"a number of at least {least[1]}" if least else "a whole number" if "integer" in wish else "a number"
+    return f"{' '.join([flag, *values[-1:]])}: expected {what}"
 
 
 def _slipped(error: Exception) -> bool:
@@ -166,14 +173,6 @@ def _slipped(error: Exception) -> bool:
         return False
     code = place.tb_frame.f_code
     return code.co_filename.startswith(_HOUSE) and code.co_code[place.tb_lasti] != dis.opmap["RAISE_VARARGS"]
-
-
-def _in_flags(text: str) -> str:
-    """What the library says of its parameters, said of the flags that they are here."""
-    text = _PARAMETER.sub(lambda found: f"--{_PARAMETERS[found[1]]} ", text)
-    for pattern, words in _OF_PYTHON:
-        text = re.sub(pattern, words, text)
-    return text
 
 
 def _fail(text: str, given: Sequence[str], code: int) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -125,7 +126,9 @@ def command(app: typer.Typer, name: str, *, example: str, data: bool = True) -> 
             [inspect.Parameter(key, kind, default=default, annotation=hint) for key, (hint, default) in whole.items()]
         )
         run.__annotations__ = {key: hint for key, (hint, _) in whole.items()}
-        text = inspect.cleandoc(function.__doc__ or "")
+        text = re.sub(
+            r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(function.__doc__ or "")
+        )  # a terminal breaks lines itself
         app.command(name, help=text, epilog=f"Example: {example}")(run)
         return function
 

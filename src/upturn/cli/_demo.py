@@ -37,6 +37,17 @@ STEPS = [
 ]
 
 
+def steps(seed: int) -> list[tuple[str, str]]:
+    """Words and lines of the whole job; its two campaigns have seeds of their own."""
+    return [
+        (
+            words,
+            line.replace("--seed 1", f"--seed {seed + 1}") if "--seed" in line or not seed else f"{line} --seed {seed}",
+        )
+        for words, line in STEPS
+    ]
+
+
 def demo(
     session: Session,
     folder: Annotated[str, typer.Option("--folder", help="Folder to make and to work in.")] = "upturn-demo",
@@ -50,7 +61,7 @@ def demo(
     place.mkdir(parents=True, exist_ok=True)
     voice, commands = session.voice, []
     with contextlib.chdir(place):
-        for words, line in STEPS:
+        for words, line in steps(session.seed):
             if not (voice.quiet or voice.as_json):
                 put(f"\n{words}\n$ upturn {line}" if words else f"\n$ upturn {line}")
             code = run(

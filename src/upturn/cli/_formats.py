@@ -46,7 +46,8 @@ WORDS = {
 }
 
 
-def _scan_csv(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFrame:
+def _scan_csv(source: Source, types: dict[str, Any], sample: bool | None) -> pl.LazyFrame:
+    """``sample`` is None where the types of all columns are known."""
     import polars as pl
 
     head = _head(source)
@@ -59,7 +60,7 @@ def _scan_csv(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFra
     names = text.lstrip("\ufeff").splitlines()[:1]
     if not names:
         raise UserError(f"{source.name} is empty: expected a first row with the names of the columns")
-    length = GUESSED_FROM if sample else None
+    length = GUESSED_FROM if sample else 0 if sample is None else None
     return pl.scan_csv(
         places, **_csv_options(text, source.delimiter), schema_overrides=types, infer_schema_length=length, glob=False
     )
@@ -142,13 +143,13 @@ def open_text(source: Source, file: str | None) -> IO[str]:
     return io.StringIO(_decoded(content).decode(errors="replace"), newline="")
 
 
-def _scan_parquet(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFrame:
+def _scan_parquet(source: Source, types: dict[str, Any], sample: bool | None) -> pl.LazyFrame:
     import polars as pl
 
     return pl.scan_parquet(_places(source), glob=False)
 
 
-def _scan_arrow(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFrame:
+def _scan_arrow(source: Source, types: dict[str, Any], sample: bool | None) -> pl.LazyFrame:
     import polars as pl
 
     try:
@@ -160,7 +161,7 @@ def _scan_arrow(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyF
     return frame
 
 
-def _scan_jsonl(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFrame:
+def _scan_jsonl(source: Source, types: dict[str, Any], sample: bool | None) -> pl.LazyFrame:
     import polars as pl
 
     places = _places(source)
@@ -172,14 +173,14 @@ def _scan_jsonl(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyF
     return pl.scan_ndjson(places, infer_schema_length=length, schema_overrides=types or None)
 
 
-def _scan_json(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFrame:
+def _scan_json(source: Source, types: dict[str, Any], sample: bool | None) -> pl.LazyFrame:
     import polars as pl
 
     contents = [source.content or b""] if source.content is not None else [_bytes_of(file) for file in source.files]
     return pl.concat([pl.read_json(content, infer_schema_length=None) for content in contents]).lazy()
 
 
-def _scan_excel(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFrame:
+def _scan_excel(source: Source, types: dict[str, Any], sample: bool | None) -> pl.LazyFrame:
     import io
 
     import polars as pl
@@ -201,7 +202,7 @@ def _scan_excel(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyF
         raise UserError(f"{source.name} could not be read as Excel: {str(error).splitlines()[0][:300]}") from error
 
 
-def _scan_duckdb(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFrame:
+def _scan_duckdb(source: Source, types: dict[str, Any], sample: bool | None) -> pl.LazyFrame:
     import polars as pl
 
     _refuse_bytes(source)
@@ -225,11 +226,12 @@ def _scan_duckdb(source: Source, types: dict[str, Any], sample: bool) -> pl.Lazy
                 return pl.DataFrame(found).lazy()
             columns, rows = found.columns, found.fetchall()
     except duckdb.Error as error:
-        raise UserError(f"{source.files[0]} could not be read as DuckDB: {one_line(error)[:300]}") from error
+        end = "; copy it again, if it was cut off, or close what writes to it"
+        raise UserError(f"{source.files[0]} could not be read as DuckDB: {one_line(error)[:300]}{end}") from error
     return pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None).lazy()
 
 
-def _scan_sqlite(source: Source, types: dict[str, Any], sample: bool) -> pl.LazyFrame:
+def _scan_sqlite(source: Source, types: dict[str, Any], sample: bool | None) -> pl.LazyFrame:
     import contextlib
     import sqlite3
 
@@ -247,7 +249,8 @@ def _scan_sqlite(source: Source, types: dict[str, Any], sample: bool) -> pl.Lazy
             columns = [column[0] for column in found.description]
             rows = found.fetchall()
     except sqlite3.Error as error:
-        raise UserError(f"{source.files[0]} could not be read as SQLite: {one_line(error)[:300]}") from error
+        end = "; copy it again, if it was cut off, or close what writes to it"
+        raise UserError(f"{source.files[0]} could not be read as SQLite: {one_line(error)[:300]}{end}") from error
     return pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None, strict=False).lazy()
 
 

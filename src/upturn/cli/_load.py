@@ -35,6 +35,7 @@ class Loaded:
 
     source: Source
     found: Found
+    frame: pl.DataFrame  # all of its columns
     X: pl.DataFrame
     y: Floats
     treatment: NDArray[Any]
@@ -179,8 +180,7 @@ def read_frame(source: Source, asked: Roles) -> pl.DataFrame:
 
     columns = source.columns
     ids = [name for name in asked.id if name in columns]
-    with source.in_words():
-        frame = source.scan(dict.fromkeys(ids, pl.String)).collect()
+    frame = source.read(dict.fromkeys(ids, pl.String))
     if len(frame) == 0:
         raise UserError(f"{source.name} has no rows")
     return frame
@@ -211,6 +211,7 @@ def _experiment(voice: Voice, source: Source, found: Found, frame: pl.DataFrame,
     return Loaded(
         source,
         found,
+        frame,
         as_features(frame.select(found.features)),
         y,
         treatment,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,16 +39,19 @@ def measure(
     model: Any,
     *,
     experiment: bool,
-    more: Sequence[str] = (),
+    more: Mapping[str, str] | None = None,
     writes: Sequence[str | None] = (),
 ) -> Measured:
-    """Ask a model about a table; with ``experiment``, outcome and treatment must be there, and rows without them go."""
+    """Ask a model about a table; with ``experiment``, outcome and treatment must be there, and rows without them go.
+
+    ``more`` columns of numbers come along, each with the flag that names it.
+    """
     settled = settle(session.voice, session.roles, session.file, experiment=experiment, writes=writes)
     with settled.in_words():
-        return _measure(session, settled, model, experiment, more)
+        return _measure(session, settled, model, experiment, more or {})
 
 
-def _measure(session: Session, settled: Settled, model: Any, experiment: bool, more: Sequence[str]) -> Measured:
+def _measure(session: Session, settled: Settled, model: Any, experiment: bool, more: Mapping[str, str]) -> Measured:
     voice = session.voice
     outcome, success = _outcome(settled)
     roles = settled.asked
@@ -62,9 +65,11 @@ def _measure(session: Session, settled: Settled, model: Any, experiment: bool, m
             raise UserError(
                 f"--{role} {name}: {settled.source.name} has no column {name!r}; {did_you_mean(name, columns)}"
             )
-    for name in more:
+    for name, flag in more.items():
         if name not in columns:
-            raise UserError(f"{settled.source.name} has no column {name!r}; {did_you_mean(name, columns)}")
+            raise UserError(
+                f"--{flag} {name}: it is no number, and no column of {settled.source.name}; {did_you_mean(name, columns)}"
+            )
     numbers = [name for name in (outcome, roles.weight, *more) if name is not None and name in columns]
     asked = ask_about(model, settled, numbers)
     carry = [*numbers, *(name for name in (roles.treatment, roles.group) if name is not None and name in columns)]

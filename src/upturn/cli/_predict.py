@@ -5,9 +5,12 @@ polars reads, asks and writes in a stream; batches are asked about on several th
 
 from __future__ import annotations
 
+import difflib
 import threading
+import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +19,7 @@ from upturn._parallel import count_threads
 from upturn.cli._load import Settled, as_features
 from upturn.cli._read import Source
 from upturn.cli._roles import looks_like_id
-from upturn.cli._say import UserError, did_you_mean
+from upturn.cli._say import UserError, did_you_mean, shell_word
 from upturn.engines._predict import score_names
 
 if TYPE_CHECKING:
@@ -35,7 +38,18 @@ def load_model(path: str, trusted: Sequence[str] | None, jobs: int | None) -> An
             )
         return model
     except FileNotFoundError:
-        raise UserError(f"there is no model {path!r}: make one with `upturn fit DATA … -o {path}`") from None
+        near = _model_like(Path(path))
+        mend = f"did you mean {near!r}?" if near else f"make one with `upturn fit DATA … -o {shell_word(path)}`"
+        raise UserError(f"there is no model {path!r}: {mend}") from None
+
+
+def _model_like(path: Path) -> str | None:
+    """A model in the same folder whose name was perhaps meant; endings alone are alike anyway."""
+    files = {file.name: file for file in path.parent.glob("*") if zipfile.is_zipfile(file)}
+    for name in difflib.get_close_matches(path.name, files, 3):
+        if difflib.get_close_matches(path.stem, [files[name].stem]):
+            return str(files[name])
+    return None
 
 
 @dataclass(frozen=True)

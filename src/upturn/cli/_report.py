@@ -71,6 +71,8 @@ def report(
     voice = session.voice
     if importlib.util.find_spec("jinja2") is None:
         raise UserError("a report needs jinja2: pip install 'upturn[report]'")
+    if not output.lower().endswith((".html", ".htm")):
+        raise UserError(f"{output}: the page is HTML, so its name should end in .html; a browser prints it as PDF")
     if audience not in ("business", "trial"):
         raise UserError(f"--audience {audience}: expected business or trial")
     if audience == "trial" and (cost is not None or value is not None):
@@ -146,11 +148,11 @@ def _price(text: str | None, data: Loaded, role: str) -> Any:
     arms = data.target.arms
     price = read_price(text, arms if role == "cost" else [])
     for name in price_columns(price):
-        if name not in data.X.columns:
+        if name not in data.frame.columns:
             raise UserError(
-                f"--{role} {name}: it is no number, and no feature of {data.source.name}; {did_you_mean(name, data.X.columns)}"
+                f"--{role} {name}: it is no number, and no column of {data.source.name}; {did_you_mean(name, data.frame.columns)}"
             )
-    return fill_price(price, data.X, arms, role)
+    return fill_price(price, data.frame, arms, role)
 
 
 def _left_out(data: Loaded) -> dict[str, str]:
@@ -261,16 +263,16 @@ def _reading(data: Loaded) -> tuple[list[str], str]:
     from upturn.cli._load import success_of
 
     source, roles, name = data.source, data.roles, _outcome(data)
-    columns, reader = [name, roles.treatment or ""], _READERS.get(source.kind)
+    arm, reader = roles.treatment or "", _READERS.get(source.kind)
     if source.content is not None or reader is None:
         lines = [f"data = ...  # {source.name} as a table of polars"]
     else:
         options = csv_options(source) if source.kind == "csv" else {}
         where = repr(source.files[0] if len(source.files) == 1 else list(source.files))
         lines = [f"data = pl.{reader}({', '.join([where, *(f'{key}={value!r}' for key, value in options.items())])})"]
-    frame = source.scan().select(*dict.fromkeys([*columns, *data.found.features])).collect()
-    if frame[columns[1]].null_count():
-        lines.append(f"data = data.filter(pl.col({columns[1]!r}).is_not_null())")
+    frame = data.frame
+    if data.armless:
+        lines.append(f"data = data.filter(pl.col({arm!r}).is_not_null())")
     lines.append(f"X = data.select({list(data.found.features)!r})")
     for column, written in source.dates.items():
         if column in data.found.features:

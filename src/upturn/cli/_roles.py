@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 FILE = "upturn.toml"
 _NO_ROLES = "--roles names a file such as upturn.toml, and DATA the table"
 LISTS = ("id", "drop", "keep")
-_ID_NAME = re.compile(r"(^|[_\-. ])(id|uid|guid|uuid|key)$|[a-z]I[dD]$|^(email|e-mail|phone)$", re.IGNORECASE)
+_ID_NAME = re.compile(
+    r"(^|[_\-. ])(id|uid|guid|uuid|key|no|nr|customer|client|patient|person|member|user|household|account)$|(?-i:[a-z]I[dD])$|^(email|e-mail|phone)$",
+    re.IGNORECASE,
+)
+_SEVERAL = 4  # rows of one person, on average, up to which a column of many values is who they are
+_MANY = 100  # values of it
 _FEWEST = 20  # rows below which nothing looks like an identifier
 _FEW_OTHERS = 0.1  # share of values that are no numbers, in a column that was meant to be one
 _SIGNS = r"[$€£%,\s]"  # that people put beside numbers
@@ -188,7 +193,7 @@ def find_roles(frame: pl.DataFrame, asked: Roles, flagged: Roles, source: str) -
         )
     outcome, success = _split_outcome(asked.outcome, columns)
     for role, name in {**asked.named, "outcome": outcome}.items():
-        _must_be_there(name, role, columns, source)
+        _must_be_there(name, role, columns, source, flagged.delimiter)
     for role in LISTS:
         for name in getattr(flagged, role):
             _must_be_there(name, role, columns, source)
@@ -220,8 +225,11 @@ def find_roles(frame: pl.DataFrame, asked: Roles, flagged: Roles, source: str) -
                 notes.append(f"{name}: taken as text, because {odd_ones}; mend or empty those for a column of numbers")
             elif reason:
                 ids.append(name)
+                word = shell_word(name)
+                several = column.n_unique() < 0.9 * len(column) and asked.group is None
+                together = f"; --group {word} keeps the rows that share one together" if several else ""
                 notes.append(
-                    f"{name}: looks like an identifier ({reason}); carried along, not a feature (--keep {shell_word(name)} to use it)"
+                    f"{name}: looks like an identifier ({reason}); carried along, not a feature (--keep {word} to use it{together})"
                 )
     out = {*ids, *dates, *odd}
     features = tuple(name for name in rest if name not in out)
@@ -241,13 +249,16 @@ def _split_outcome(outcome: str | None, columns: Sequence[str]) -> tuple[str, st
     return (name, value) if mark and outcome not in columns else (outcome, None)
 
 
-def _must_be_there(name: str, role: str, columns: Sequence[str], source: str) -> None:
+def _must_be_there(name: str, role: str, columns: Sequence[str], source: str, delimiter: str | None = None) -> None:
     if name in columns:
         return
     if len(columns) == 1:
-        raise UserError(
-            f"--{role} {name}: {source} has a single column, {columns[0]!r}; expected several: say what stands between them, as in --delimiter ';'"
+        mend = (
+            "leave --delimiter out, and it is found"
+            if delimiter
+            else "say what stands between them, as in --delimiter ';'"
         )
+        raise UserError(f"--{role} {name}: {source} has a single column, {columns[0]!r}; expected several: {mend}")
     raise UserError(f"--{role} {name}: {source} has no column {name!r}; {did_you_mean(name, columns)}")
 
 
@@ -274,23 +285,25 @@ def nearly_numbers(column: pl.Series) -> str | None:
     bare = others.str.replace_all(_SIGNS, "").cast(pl.Float64, strict=False)
     if len(others) > _FEW_OTHERS * len(text) and bare.null_count() > _FEW_OTHERS * len(text):
         return None
-    return f"{len(others):,} of {len(text):,} values are no plain numbers, such as {others[0]!r}"
+    what = "is no plain number" if len(others) == 1 else "are no plain numbers, such as"
+    return f"{len(others):,} of {len(text):,} values {what}{':' if len(others) == 1 else ''} {others[0]!r}"
 
 
 def looks_like_id(column: pl.Series) -> str | None:
     """Why a column looks like an identifier; None if it does not.
 
-    Text of which more than half of the rows have a value of their own; whole numbers, all different, that count the rows
-    or are called an id.
+    Text of which more than half of the rows have a value of their own, or many that a few rows share; whole numbers that are
+    called an id, with as many values, or that count the rows.
     """
     n = len(column) - column.null_count()
     if n < _FEWEST or column.dtype.is_float() or str(column.dtype) == "Boolean":
         return None
     distinct = column.drop_nulls().n_unique()
     seen = f"{distinct:,} different values in {n:,} rows"
+    alone = distinct > n / 2 or (distinct >= _MANY and distinct > n / _SEVERAL)
     if not column.dtype.is_numeric():
-        return seen if distinct > n / 2 else None
+        return seen if alone else None
     if distinct < n:
-        return seen if _ID_NAME.search(column.name) and distinct > n / 2 else None
+        return seen if _ID_NAME.search(column.name) and alone else None
     low, high = (int(column.min()), int(column.max()))  # type: ignore[arg-type]
     return seen if _ID_NAME.search(column.name) or high - low == n - 1 else None

@@ -23,6 +23,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from upturn.cli._flags import in_flags
+
 _EVERY = 10.0  # seconds between two lines of progress in a log
 _NUMBERS = re.compile(r"[\d.,]+")
 
@@ -51,7 +53,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if near:
         return f"did you mean {folded[near[0]]!r}?"
     shown = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
-    return f"there are {shown}" if names else "there are none"
+    return f"there are {shown}" if len(names) > 1 else f"there is only {names[0]!r}" if names else "there are none"
 
 
 def shell_word(text: str) -> str:
@@ -112,7 +114,8 @@ class Voice:
             like = _NUMBERS.sub("", str(message))
             if like not in heard:  # of several folds, models or arms, whose numbers differ
                 heard.add(like)
-                self.note(f"{'note' if issubclass(category, UserWarning) else 'warning'}: {message}")
+                kind = "note" if issubclass(category, UserWarning) else "warning"
+                self.note(f"{kind}: {in_flags(str(message))}")
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

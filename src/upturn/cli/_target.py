@@ -65,9 +65,8 @@ def target(
             "measured one does"
         )
     prices, worth = read_price(cost, fitted.arms_), read_price(value, [])
-    found = measure(
-        session, fitted, experiment=False, more=[*price_columns(prices), *price_columns(worth)], writes=[output]
-    )
+    columns = {**dict.fromkeys(price_columns(prices), "cost"), **dict.fromkeys(price_columns(worth), "value")}
+    found = measure(session, fitted, experiment=False, more=columns, writes=[output])
     with voice.step(f"choosing from {len(found.score):,} people"):
         plan = choose(
             found.score,

@@ -24,6 +24,13 @@ _CAST = re.compile(
 )
 _JSON = re.compile(r"cannot parse (?P<value>.*?)(?: \(\w+\))? as (?P<kind>\w+)", re.DOTALL)
 _MEND = "mend the value, or leave it empty if it is not known"
+_CUT_OFF = (
+    "out-of-spec",
+    "out of specification",
+    "end of file",
+    "ended before",
+    "fill whole buffer",
+)  # in errors of a reader
 _SHOWN = 60  # characters of a value
 
 
@@ -38,9 +45,13 @@ def explain(error: Exception, source: Source) -> str:
         found = pattern.search(text)
         if found is not None:
             return _value(source, found.groupdict())
-    if source.kind == "jsonl" and "Syntax at" in text:
+    if source.kind == "jsonl" and ("Syntax at" in text or "TapeError" in text):
         return f'{source.name}: a line is no JSON object ({one_line(text)[:100]}); expected one on every line, as in {{"age": 41}}'
-    return _unlike_files(source) or f"{source.name} could not be read as {source.format}: {one_line(text)[:300]}"
+    if source.is_text and "empty CSV" in text:
+        return f"{source.name} is empty: expected a first row with the names of the columns"
+    cut = any(word in text for word in _CUT_OFF)
+    end = "; it seems to be cut off or damaged: make or copy it again" if cut else ""
+    return _unlike_files(source) or f"{source.name} could not be read as {source.format}: {one_line(text)[:300]}{end}"
 
 
 def _unlike_files(source: Source) -> str | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +30,7 @@ _SINKS = {
 # Identifiers and scores hardly become smaller, and what packs them tighter takes longer.
 _OPTIONS: dict[str, dict[str, Any]] = {".parquet": {"compression": "snappy"}}
 
+_STALE = 3600.0  # seconds
 _NO_ROOM = "No space left on device"
 
 
@@ -37,6 +40,7 @@ def whole_file(path: str) -> Iterator[Path]:
     from upturn._columns import file_to_write
 
     target = file_to_write(path)
+    _sweep(target)
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp{target.suffix}")
     try:
         yield temporary
@@ -49,6 +53,15 @@ def whole_file(path: str) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _sweep(target: Path) -> None:
+    """Remove what was left behind where writing this file was ended by force: nobody has written to it for an hour."""
+    name = re.compile(rf"{re.escape(f'.{target.name}.')}\d+-[0-9a-f]{{8}}\.tmp{re.escape(target.suffix)}")
+    with contextlib.suppress(OSError), os.scandir(target.parent) as files:
+        for file in files:
+            if name.fullmatch(file.name) and time.time() - file.stat().st_mtime > _STALE:
+                os.unlink(file.path)
 
 
 def check_output(path: str, reads: Iterable[str] = ()) -> None:

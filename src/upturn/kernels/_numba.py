@@ -16,6 +16,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from upturn.kernels._stamp import STAMP, say_compiling, sources_changed, warn_damaged, warn_uncached
@@ -79,6 +80,10 @@ def inner_function(function: Callable[..., Any], options: dict[str, Any]) -> Any
 # --- the cache ---
 
 
+def _is_numbas(environment: Any) -> bool:
+    return str(environment.globals.get("__name__")).startswith("numba.")
+
+
 class _SealedCode(CompileResultCacheImpl):  # type: ignore[misc]
     """How compiled code is written and read: sealed with the stamp of the sources and a checksum.
 
@@ -87,8 +92,13 @@ class _SealedCode(CompileResultCacheImpl):  # type: ignore[misc]
     """
 
     def reduce(self, result: Any) -> tuple[str, int, bytes]:
-        """What is saved of a result of the compiler."""
-        code = dumps(super().reduce(result))
+        """What is saved of a result of the compiler.
+
+        An environment holds the Python objects of a function. One of a function of numba that has none would only have its
+        module imported when the code is loaded, and with it a good part of numba.
+        """
+        *rest, environments = super().reduce(result)
+        code = dumps((*rest, tuple(one for one in environments if one.consts or not _is_numbas(one))))
         return STAMP, zlib.crc32(code), code
 
     def rebuild(self, context: Any, sealed: tuple[str, int, bytes]) -> Any:
@@ -101,15 +111,31 @@ class _SealedCode(CompileResultCacheImpl):  # type: ignore[misc]
         return super().rebuild(context, pickle.loads(code))
 
 
+# What numba does to load code, by the names it uses: if it is more than this, it is left to numba.
+_STEPS = {"refresh", "_guard_against_spurious_io_errors", "_load_overload"}
+
+
 class _Cache(FunctionCache):  # type: ignore[misc]
     """A cache on disk that is never a reason for a kernel not to run."""
 
     _impl_class = _SealedCode
 
+    def _load(self, signature: Any, context: Any) -> Any:
+        """Load compiled code without the registries of numba.
+
+        numba imports and installs, before it looks for code, all that it knows how to compile: a fifth of a second. Code that
+        is there needs of this the runtime, which owns arrays that kernels make; the compiler sees to its registries itself.
+        """
+        if set(FunctionCache.load_overload.__code__.co_names) != _STEPS:
+            return super().load_overload(signature, context)
+        rtsys.initialize(context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(signature, context)
+
     def load_overload(self, signature: Any, context: Any) -> Any:
         """Load compiled code; None if there is none, of other sources, or damaged."""
         try:
-            found = super().load_overload(signature, context)
+            found = self._load(signature, context)
             if found is None:
                 say_compiling()
             return found

@@ -34,7 +34,7 @@ class GainCurve:
     budget : array
         Money spent when there are costs, else people treated; from 0 to the end of the path.
     treated : array
-        Share of people treated.
+        Share of people treated, by their weights where they have some.
     gain, low, high : arrays
         Measured gain per person, treated or not, and its pointwise interval; ``low`` and ``high`` are None without one.
     predicted : array
@@ -43,13 +43,20 @@ class GainCurve:
         The gain per person of spending as much on people at random, in the same mixture of arms. Where people differ
         in what they cost, that may be fewer or more people.
     profit, profit_low, profit_high, random_profit : arrays or None
-        value·gain - cost per person; None without a value.
+        value·gain - spent; None without a value.
     interval : float or None
         Confidence level of the intervals.
     library : str or None
         Name of the library the data came in, which ``to_frame`` makes a frame of.
     rate : bool
         Whether the outcome is yes or no, so that gains are printed and drawn per 1,000 people.
+    n_treated : int array or None
+        Number of people treated.
+    spent : array or None
+        Money spent per person, treated or not; where people have weights, they count with them. None without costs.
+    marginal : array or None
+        Predicted gain (in money, given a value) per unit of cost, or per person without costs, of the last upgrade that every
+        budget pays for; infinite where it pays for none.
     """
 
     budget: Floats
@@ -66,6 +73,9 @@ class GainCurve:
     interval: float | None
     library: str | None = field(default=None, compare=False)
     rate: bool = False
+    n_treated: Ints | None = None
+    spent: Floats | None = None
+    marginal: Floats | None = None
 
     @property
     def best(self) -> int:
@@ -186,6 +196,9 @@ def gain_curve(
         interval=None if replicates is None else replicates.interval,
         library=library_of(score, y, treatment),
         rate=is_rate(experiment),
+        n_treated=_so_far((path.before == 0).astype(np.int64), stops).astype(np.int64),
+        spent=None if people.cost is None else paid,
+        marginal=np.concatenate(([np.inf], path.slope))[stops],
     )
 
 

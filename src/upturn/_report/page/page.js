@@ -1,5 +1,7 @@
 // The charts and the slider. Every number is in the page already; nothing is fetched, and nothing is computed but
-// value × gain − cost × treated, which is what policy.target does where everybody costs the same.
+// value × gain − cost × treated, which is what policy.target does where everybody costs the same. Where costs differ, the order
+// of people and arms is that of gain per cost: it stays the same whatever one outcome is worth, and if all costs rise alike, so
+// that the page multiplies, subtracts, and ends the slider where the next upgrade would no longer pay.
 (() => {
   "use strict";
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -199,22 +201,31 @@
   let budget = null;
   if (b) {
     const read = (id, otherwise) => { const field = $(id), value = field ? parseFloat(field.value) : NaN; return Number.isFinite(value) && value >= 0 ? value : otherwise; };
-    const at = () => Number($("slider").value);
     const list = () => Math.max(1, read("list", b.n));
     const byPerson = b.mode === "people";
+    const cost = () => (byPerson ? read("cost", 0) : read("costs", 1)), value = () => (b.worth ? read("values", 1) : read("value", null));
+    const worth = b.worth ? [b.worth, b.worth_low, b.worth_high] : [b.gain, b.low, b.high];
+    let open = [];  // the stops that the slider can reach
+    function reach() {
+      const here = open[Number($("slider").value)], worthOne = value(), price = worthOne === null ? 0 : cost();
+      const pays = (m) => m === null || (worthOne === null ? 1 : worthOne) * m > price;
+      const asGiven = worthOne === (b.worth ? 1 : b.value) && (byPerson || cost() === 1);
+      open = b.gain.map((_, i) => i).filter((i) => !b.marginal || pays(b.marginal[i]) || (asGiven && i === b.plan));
+      $("slider").max = open.length - 1;
+      if (here !== undefined) go(here);
+    }
+    const go = (stop) => { $("slider").value = Math.max(0, open.filter((i) => i <= stop).length - 1); };
+    const at = () => open[Number($("slider").value)];
     function stop(i) {  // everything about one place of the slider, for the whole list
-      const size = list(), scale = size / 1000, cost = read("cost", 0), value = byPerson ? read("value", null) : b.value;
+      const size = list(), scale = size / 1000, one = value();
       const found = {
         treated: b.treated[i] * size / b.n, share: b.share[i],
         gain: scale * b.gain[i], low: scale * b.low[i], high: scale * b.high[i], random: scale * b.random[i],
-        cost: byPerson ? cost * b.share[i] * size : b.spent[i] * size / b.n, profit: null, profitLow: null, profitHigh: null,
+        cost: cost() * (byPerson ? b.share[i] * size : b.spent[i] * size / b.n), profit: null, profitLow: null, profitHigh: null,
       };
-      if (byPerson && value !== null) {
-        found.profit = value * found.gain - found.cost;
-        found.profitLow = value * found.low - found.cost;
-        found.profitHigh = value * found.high - found.cost;
-      } else if (!byPerson && b.profit) {
-        found.profit = scale * b.profit[i]; found.profitLow = scale * b.profit_low[i]; found.profitHigh = scale * b.profit_high[i];
+      if (one !== null) {
+        const paid = byPerson ? found.cost : cost() * scale * b.paid[i];
+        [found.profit, found.profitLow, found.profitHigh] = worth.map((of) => one * scale * of[i] - paid);
       }
       return found;
     }
@@ -237,9 +248,15 @@
       if (place) { place.dataset.low = s.profitLow === null ? "" : String(s.profitLow); place.dataset.high = s.profitHigh === null ? "" : String(s.profitHigh); }
       const gain = $("out-gain-range"); gain.dataset.low = String(s.low); gain.dataset.high = String(s.high);
     }
+    $("list").value = b.n;
+    if ($("cost")) $("cost").value = b.cost === null ? "" : b.cost;
+    if ($("value")) $("value").value = b.value === null ? "" : b.value;
+    for (const id of ["costs", "values"]) if ($(id)) $(id).value = 1;
+    reach();
+    go(b.plan);
     budget = chart("chart-budget", 260, (p) => {
-      const stops = b.gain.map((_, i) => stop(i)), money = stops[0].profit !== null;
-      const x = byPerson ? b.share.map((s) => Math.round(1e10 * s) / 1e8) : stops.map((s) => s.cost);
+      const stops = open.map(stop), money = stops[0].profit !== null;
+      const x = byPerson ? stops.map((s) => Math.round(1e10 * s.share) / 1e8) : stops.map((s) => s.cost);
       const pick = (a, c) => stops.map((s) => (money ? s[a] : s[c]));
       const colour = p.series[0];
       return { columns: [x, pick("profitHigh", "high"), pick("profitLow", "low"), pick("profit", "gain")], options: {
@@ -249,7 +266,7 @@
         axes: axes(p, byPerson ? `share of ${data.people} treated` : "money spent", narrow() ? null : (money ? "net profit" : `gain in ${data.outcome}`), byPerson ? (u, ticks) => ticks.map((v) => `${v}%`) : (u, ticks) => ticks.map((v) => fixed(v, places2(ticks)))),
         cursor: { show: false },
         hooks: { draw: [(u) => {  // where the slider stands
-          const c = u.ctx, here = stops[at()], px = u.valToPos(x[at()], "x", true), py = u.valToPos(money ? here.profit : here.gain, "y", true);
+          const c = u.ctx, place = Number($("slider").value), here = stops[place], px = u.valToPos(x[place], "x", true), py = u.valToPos(money ? here.profit : here.gain, "y", true);
           c.save(); c.strokeStyle = p.soft; c.lineWidth = devicePixelRatio; c.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
           c.beginPath(); c.moveTo(px, u.bbox.top); c.lineTo(px, u.bbox.top + u.bbox.height); c.stroke(); c.setLineDash([]);
           const zero = u.valToPos(0, "y", true);
@@ -261,20 +278,21 @@
     });
     function update() {
       const most = read("spend", null);
-      if (most !== null) {  // the furthest stop that the money pays for
-        let last = 0;
-        b.gain.forEach((_, i) => { if (stop(i).cost <= most * (1 + 1e-9)) last = i; });
-        $("slider").value = last;
-      }
+      reach();
+      if (most !== null) go(Math.max(...open.filter((i) => stop(i).cost <= most * (1 + 1e-9))));  // as far as the money goes
       say();
       budget.draw();
     }
-    $("list").value = b.n;
-    if ($("cost")) $("cost").value = b.cost === null ? "" : b.cost;
-    if ($("value")) $("value").value = b.value === null ? "" : b.value;
     $("slider").addEventListener("input", () => { if ($("spend")) $("spend").value = ""; say(); budget.plot.redraw(); });
-    for (const id of ["list", "cost", "value", "spend"]) if ($(id)) $(id).addEventListener("input", update);
-    $("to-plan").addEventListener("click", () => { $("slider").value = b.plan; if ($("spend")) $("spend").value = ""; update(); });
+    for (const id of ["list", "cost", "value", "costs", "values", "spend"]) if ($(id)) $(id).addEventListener("input", update);
+    $("to-plan").addEventListener("click", () => {
+      if ($("spend")) $("spend").value = "";
+      if (!byPerson) {  // the plan is one for these costs and this value
+        for (const id of ["costs", "values"]) if ($(id)) $(id).value = 1;
+        if ($("value")) $("value").value = b.value === null ? "" : b.value;
+      }
+      reach(); go(b.plan); update();
+    });
     update();
   }
 
