@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "upturn"
 
 # Lowest first. A module may import from its own room and from every level below it, never sideways or up.
 LEVELS: list[set[str]] = [
-    {"_arrays", "_html", "_laws"},
+    {"_arrays", "_html"},
     {"kernels"},
     {"_columns", "_parallel", "_parameters", "_seeds", "_sparse"},
     {"_clusters", "_rows"},

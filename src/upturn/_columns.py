@@ -22,11 +22,6 @@ from upturn._arrays import Floats
 _LARGE = 1e140  # squares of larger numbers, times weights and summed over rows, may be infinite
 
 
-def is_sparse(X: Any) -> bool:
-    """Whether something is a sparse matrix or array of scipy's kind."""
-    return hasattr(X, "toarray") and hasattr(X, "tocsr")
-
-
 def to_numpy(values: Any, name: str) -> NDArray[Any]:
     """A column or table of any library as a numpy array; ``name`` is what an error calls it.
 

@@ -10,13 +10,14 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Floats, Indices, Ints
-from upturn._columns import is_sparse, warn_user
+from upturn._columns import warn_user
+from upturn._sparse import SparseMatrix, column_moments, dense, scale_columns
 from upturn._table import MOST_LEVELS, Schema, pool_levels, pooled
 from upturn.kernels.encoding import block_moments, encode_block
 
@@ -211,10 +212,8 @@ class LinearEncoder:
         cls, X: NDArray[Any], schema: Schema, weight: Floats | None = None, *, standardize: bool = True
     ) -> LinearEncoder:
         """Learn the means and scales of a table's columns. Those of a sparse matrix are not centred, only scaled."""
-        if is_sparse(X):
-            from upturn._sparse import SparseMatrix, column_moments
-
-            total, mean, norm = column_moments(cast(SparseMatrix, X), weight)
+        if isinstance(X, SparseMatrix):
+            total, mean, norm = column_moments(X, weight)
             moments = Moments(total, np.full(len(mean), total), mean, norm)
             layout = ColumnLayout.of(schema, {})
             check_sizes(moments, layout, schema, standardize)
@@ -248,13 +247,10 @@ class LinearEncoder:
 
     def transform(self, X: NDArray[Any]) -> Floats:
         """The encoded matrix, C-contiguous; that of a sparse matrix is sparse, where columns are neither centred nor added."""
-        if is_sparse(X):
-            from upturn._sparse import SparseMatrix, dense, scale_columns
-
-            thin = cast(SparseMatrix, X)
+        if isinstance(X, SparseMatrix):
             if self.layout.width == X.shape[1] and not self.mean.any():
-                return scale_columns(thin, 1.0 / self.scale)
-            X = dense(thin, "a model that was fitted to a dense table")
+                return scale_columns(X, 1.0 / self.scale)
+            X = dense(X, "a model that was fitted to a dense table")
         encoded = np.empty((len(X), self.layout.width))
         for rows, block in _blocks(X, self.layout):
             encode_block(block, self.layout.first, self.layout.n_levels, self._values, encoded[rows])
@@ -264,7 +260,7 @@ class LinearEncoder:
 
     def times(self, X: NDArray[Any], w: Floats) -> Floats:
         """Encoded rows times w, of a sparse matrix without encoding it where every column stays one."""
-        if is_sparse(X) and self.layout.width == X.shape[1]:
+        if isinstance(X, SparseMatrix) and self.layout.width == X.shape[1]:
             v = w / self.scale
             return np.asarray(X @ v - float(self.mean @ v))
         return np.asarray(self.transform(X) @ w)
@@ -287,7 +283,7 @@ class LinearEncoder:
     def dwarfed(self, X: NDArray[Any]) -> Indices:
         """The table's columns whose spread comes from a few rows: half of the others lie within a hundredth of it."""
         numbers = np.flatnonzero(self.layout.n_levels < 0)
-        if is_sparse(X):  # most of whose values are 0, so that quartiles are no measure
+        if isinstance(X, SparseMatrix):  # most of whose values are 0, so that quartiles are no measure
             return numbers[:0]
         some = np.sort(X[:: max(len(X) // _LOOKED_AT, 1)][:, numbers], axis=0)  # what is missing comes last
         seen = np.count_nonzero(~np.isnan(some), axis=0)

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upturn._arrays import Bools, Floats, Ints
-from upturn._columns import as_number, is_missing, is_sparse, warn_user
+from upturn._columns import as_number, is_missing, warn_user
+from upturn._sparse import is_sparse, read_sparse
 from upturn._target import Label, plain_label, sort_labels
 
 _ROWS = 2048  # written at a time
@@ -100,8 +101,6 @@ def read_table(X: Any, *, float32: bool = False, quiet: bool = False, sparse: bo
     refused otherwise.
     """
     if sparse and is_sparse(X):
-        from upturn._sparse import read_sparse
-
         thin = read_sparse(X)
         _not_empty(*thin.shape)
         names = _positions(thin.shape[1])
@@ -164,8 +163,6 @@ def conform_table(X: Any, schema: Schema, model: str, *, float32: bool = False, 
     if sparse and is_sparse(X):
         if schema.categorical.any():
             raise TypeError(f"X is a sparse matrix, and {model} was fitted to a table with text: pass such a table")
-        from upturn._sparse import read_sparse
-
         thin = read_sparse(X)
         _not_empty(*thin.shape)
         columns, names, named = None, _positions(thin.shape[1]), False

@@ -30,12 +30,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from upturn import persist
 from upturn._arrays import Floats, Indices
-from upturn._columns import is_sparse
 from upturn._experiment import Experiment
 from upturn._html import paragraphs, preformatted
 from upturn._parameters import NONE, Rule, check, check_parameters, one_of
 from upturn._results import frame_like, library_of, plural
 from upturn._rows import take_named
+from upturn._sparse import is_sparse
 from upturn._table import Schema, conform_table, read_table
 from upturn._target import Label, Outcome, Target, decode, in_units, read_measured, read_target
 from upturn._units import is_rate

@@ -40,7 +40,7 @@ MACHINES = {
     "balance": lambda: UpliftSVM(C=0.3, p=2.0, balance=1.0),
     "averaged": lambda: UpliftSVM(C=5.0, p=1.5, group_average=True),
     "ratio": lambda: UpliftSVM(C=0.3, p=1.5, ratio="auto", neutral=0.2),
-    "CV": lambda: UpliftSVMCV(Cs=[0.1, 1.0], ratios=[1.0, 2.0], cv=3, random_state=0),
+    "CV": lambda: UpliftSVMCV(Cs=[0.01, 1.0], ratios=[1.0, 2.0], cv=3, random_state=0),
     "StandardSVM": lambda: StandardSVM(C=0.3, p=1.5, flip_control=True),
     "TwoCostSVM": lambda: TwoCostSVM(C=0.3),
     "SubgroupSVM": lambda: SubgroupSVM(C=0.3, p=2.0),

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from upturn._arrays import Floats
 from upturn._boosted_trees import Bins, Grown, Size, grow
-from upturn._columns import is_sparse
 from upturn._levels import LevelCodes, code_levels, number_levels
 from upturn._nuisance._flat_trees import AS_MISSING, LEFT, RIGHT, FlatTrees
+from upturn._sparse import is_sparse
 from upturn._table import Schema
 from upturn.kernels.boosted import MISSING
 

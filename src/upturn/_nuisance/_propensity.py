@@ -14,7 +14,7 @@ from scipy.special import softmax
 from sklearn.base import is_classifier
 
 from upturn._arrays import Floats, Indices, Ints
-from upturn._columns import is_sparse, warn_user
+from upturn._columns import warn_user
 from upturn._encode import LinearEncoder
 from upturn._experiment import Experiment
 from upturn._nuisance._boosted import fit_boosted
@@ -24,6 +24,7 @@ from upturn._nuisance._logistic import Logistic
 from upturn._nuisance._member import _fit_foreign, ask_foreign, try_out
 from upturn._parameters import check, number
 from upturn._propensity import read_chances, shares_of, with_control
+from upturn._sparse import is_sparse
 from upturn._table import Schema
 
 PropensitySpec = (
