@@ -116,6 +116,20 @@ def test_answers_of_many_tasks_are_merged_by_ever_fewer(tasks, spark, monkeypatc
         assert [place for _, (place,) in places.ask(_rows)] == list(range(13))
 
 
+def test_two_openings_of_a_table_are_kept_apart_and_nothing_stays(spread, spark):
+    def kept():
+        return spark.sparkContext._jsc.sc().getPersistentRDDs().size()
+
+    frame, before = spread(table()), kept()
+    with _spark.places(frame, ["age"]) as outer:
+        outer.ask(_rows)
+        one = kept()
+        with _spark.places(frame, ["age"]) as inner:
+            inner.ask(_rows)
+        assert kept() == one > before
+    assert kept() == before
+
+
 @pytest.mark.parametrize("name", ["forest", "honest, weighted", "cts", "pruned", "out of bag"])
 def test_the_model_is_that_of_the_whole_table(name, spread, monkeypatch):
     monkeypatch.setattr(_grow, "MOST_GATHERED", 300)

@@ -180,7 +180,8 @@ def read_frame(source: Source, asked: Roles) -> pl.DataFrame:
 
     columns = source.columns
     ids = [name for name in asked.id if name in columns]
-    frame = source.read(dict.fromkeys(ids, pl.String))
+    with source.in_words():
+        frame = source.scan(dict.fromkeys(ids, pl.String)).collect()
     if len(frame) == 0:
         raise UserError(f"{source.name} has no rows")
     return frame

@@ -48,7 +48,6 @@ _ZIP, _OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", _ZIP: "excel", _OLD_EXCEL: "excel", b"SQLite format 3\x00": "sqlite"}
 _STREAM = b"\xff\xff\xff\xff"  # of Arrow, as programs hand it to one another
 _PACKED = {b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
-_DAY = r"^\d{4}-\d\d-\d\d$"  # as a CSV has it where no dialect is in doubt
 _NAMELESS = "unnamed"  # what a column without a name is called
 _WHOLE = ("excel", "duckdb", "sqlite", "json")  # formats that are read whole, and therefore once
 _SMALL = 1 << 22  # bytes, up to which lines are counted: if a sample of the rows is all of them, types are guessed once
@@ -75,13 +74,11 @@ class Source:
         """What the format is called."""
         return WORDS[self.kind]
 
-    def scan(
-        self, types: Mapping[str, Any] | None = None, *, sample: bool = False, quick: bool = False
-    ) -> pl.LazyFrame:
+    def scan(self, types: Mapping[str, Any] | None = None, *, sample: bool = False) -> pl.LazyFrame:
         """The table as a lazy frame; columns that hold nothing but dates are dates, in whatever form they are kept.
 
         ``types`` of columns are for text, in which they are guessed, from a ``sample`` of the rows if asked; a column of another
-        format that is to be text is no date. ``quick`` guesses from a sample where a type that is wrong would stop the reader.
+        format that is to be text is no date.
         """
         import polars as pl
 
@@ -90,7 +87,7 @@ class Source:
             asked = types
             if _NAMELESS in types and _NAMELESS not in self._plain({}, sample=True).collect_schema():
                 asked = {"" if name == _NAMELESS else name: kind for name, kind in types.items()}
-            frame = self._plain(asked, sample=sample, quick=quick)
+            frame = self._plain(asked, sample=sample)
             names = frame.collect_schema().names()
             dates = self.dates_at_first if sample else self.dates
         except (pl.exceptions.PolarsError, zlib.error, OSError, EOFError, ValueError, ImportError) as error:
@@ -103,16 +100,6 @@ class Source:
         if self.is_text:
             _refuse_twins(self.name, names)
         return frame.with_columns(as_date(name, how) for name, how in dates.items() if name not in types)
-
-    def read(self, types: Mapping[str, Any]) -> pl.DataFrame:
-        """The whole table, by the types of its first rows if all the others have them."""
-        import polars as pl
-
-        if self.is_text and not self._is_small:
-            with contextlib.suppress(pl.exceptions.PolarsError):
-                return self.scan(types, quick=True).collect()
-        with self.in_words():
-            return self.scan(types).collect()
 
     @contextlib.contextmanager
     def in_words(self) -> Iterator[None]:
@@ -156,64 +143,30 @@ class Source:
 
     @cached_property
     def _types(self) -> dict[str, Any] | None:
-        """Types that all rows of a CSV show, so that they are guessed once, which takes longer than to read them."""
+        """Types that all rows of a CSV show, so that they are guessed once, which takes longer than to read them; None where there are dates, which are written in many ways."""
         if not self.is_text or len(self.files) > 1:
             return None
         if False not in self._guessed:
             self._guessed[False] = SCANS[self.kind](self, {}, False)
-        return _plain_types(self._guessed[False].collect_schema())
-
-    @cached_property
-    def _types_at_first(self) -> dict[str, Any] | None:
-        """Types that the first rows show; None where they may not be those that all rows show and are yet no mistake in any."""
-        import polars as pl
-
-        if not self.is_text or len(self.files) > 1:
-            return None
-        try:
-            head = SCANS[self.kind](self, {}, True).head(GUESSED_FROM).collect()
-            days = dict.fromkeys((name for name, kind in head.schema.items() if kind == pl.Date), pl.String)
-            written = SCANS[self.kind](self, days, True).head(GUESSED_FROM).select(*days).collect()
-        except pl.exceptions.PolarsError:  # it reads further than it is asked to
-            return None
-        empty = any(count == len(head) for count in head.null_count().row(0))
-        odd = not all(column.drop_nulls().str.contains(_DAY).all() for column in written)
-        if empty or odd or any(kind.is_temporal() and kind != pl.Date for kind in head.schema.values()):
-            return None
-        return dict(head.schema)
+        schema = self._guessed[False].collect_schema()
+        return None if any(kind.is_temporal() for kind in schema.values()) else dict(schema)
 
     @cached_property
     def _guessed(self) -> dict[bool, pl.LazyFrame]:
         return {}  # a lazy frame keeps the types it has guessed
 
-    def _plain(self, types: dict[str, Any], *, sample: bool, quick: bool = False) -> pl.LazyFrame:
+    def _plain(self, types: dict[str, Any], *, sample: bool) -> pl.LazyFrame:
         if self.kind in _WHOLE:
             return self._held.lazy()
         sample = sample and not self._is_small
-        known = None if sample else self._types_at_first if quick else self._types
+        known = None if sample else self._types
         if known is not None:
-            return _by_types(self, {**known, **types})
+            return SCANS[self.kind](self, {**known, **types}, None)
         if types:
             return SCANS[self.kind](self, types, sample)
         if sample not in self._guessed:
             self._guessed[sample] = SCANS[self.kind](self, {}, sample)
         return self._guessed[sample]
-
-
-def _by_types(source: Source, types: Mapping[str, Any]) -> pl.LazyFrame:
-    """A CSV by the types of all of its columns; days are read as text, of which none may be written in another way."""
-    import polars as pl
-
-    days = [name for name, kind in types.items() if kind == pl.Date]
-    frame = SCANS[source.kind](source, {**types, **dict.fromkeys(days, pl.String)}, None)
-    strict = (pl.when(pl.col(name).str.contains(_DAY)).then(name).otherwise(pl.lit("no day")) for name in days)
-    known = (pl.when(pl.col(name).is_not_null()).then(day) for name, day in zip(days, strict, strict=True))
-    return frame.with_columns(day.str.to_date("%Y-%m-%d").alias(name) for name, day in zip(days, known, strict=True))
-
-
-def _plain_types(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Types by which a CSV is read as it would be without them; None where there are dates, which may be written in many ways."""
-    return None if any(kind.is_temporal() for kind in schema.values()) else dict(schema)
 
 
 def _refuse_twins(source: str, names: list[str]) -> None:

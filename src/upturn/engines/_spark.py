@@ -98,7 +98,7 @@ class SparkPlaces:
                 .values()
                 .mapPartitions(partial(_merged, merge_two))
             )
-        return reduce(merge_two, said.collect())
+        return reduce(merge_two, said.collect(), {})
 
     def _unread(self) -> int | None:
         """The first place whose frame Spark cannot make, as its own words name no partition; frames that it has made before it keeps."""
@@ -172,8 +172,11 @@ def _unpacked(batches: Iterator[Any]) -> Iterator[Any]:
             yield from pa.ipc.open_stream(cell.as_py()).read_all().to_batches()
 
 
-def _pack(batches: Iterator[Any]) -> Iterator[Any]:
-    """Rows as cells of bytes, a batch at a time: Spark's own pickling of large cells is slow. The first cell is none, so that every partition has one."""
+def _pack(tag: str, batches: Iterator[Any]) -> Iterator[Any]:
+    """Rows as cells of bytes, a batch at a time: Spark's own pickling of large cells is slow. The first cell is none, so that every partition has one.
+
+    By the ``tag`` Spark tells the frames of one opening of a table from those of another, which it would keep, and let go of, together.
+    """
     import pyarrow as pa
 
     for cell in chain([None], map(_bytes_of, batches)):
@@ -331,18 +334,24 @@ def places(table: Any, columns: Sequence[str]) -> Iterator[SparkPlaces]:
     from pyspark.sql.functions import spark_partition_id
 
     context, tag = table.sparkSession.sparkContext, f"upturn-{uuid4().hex}"
+    first = _Step(f"{tag}/frame")
+    try:
+        cells = _plain(table.select(*map(_quoted, columns))).mapInArrow(partial(_pack, tag), "frame binary")
+    except Exception as error:
+        raise unread("Spark", error) from None
+    cells = cells.persist(StorageLevel.MEMORY_AND_DISK)
     try:  # a table of joins or groups is computed up to its last step here
-        cells = _plain(table.select(*map(_quoted, columns))).mapInArrow(_pack, "frame binary")
-        cells = cells.persist(StorageLevel.MEMORY_AND_DISK)
         frames = cells.rdd.mapPartitionsWithIndex(partial(_unpack_rows, list(columns)))
-        first = _Step(f"{tag}/frame")
         numbered = cells.select(
             spark_partition_id(), "frame"
         )  # a task may be given several partitions, and has a number of its own
         filed = numbered.mapInArrow(partial(_unpack_into_file, list(columns), first), "place int")
         numbers = filed.rdd.map(itemgetter(0)).persist()
-    except Exception as error:
-        raise unread("Spark", error) from None
+    except BaseException as error:
+        cells.unpersist()
+        if isinstance(error, Exception):
+            raise unread("Spark", error) from None
+        raise
     context.addJobTag(tag)
     ledger = _Ledger()
     try:
