@@ -58,7 +58,7 @@ from upturn.trees._samples import Sampling
 
 _MANY = 500  # trees at least, for inference
 _FITTED = {
-    "bins_", "nodes_", "centered_", "propensity_kind_", "propensity_pvalue_", "propensity_auc_", "_left", "_few", "_pooled", "oob_response_", "oob_prediction_",
+    "bins_", "nodes_", "centered_", "propensity_kind_", "propensity_pvalue_", "propensity_auc_", "_enough", "_left", "_few", "_pooled", "oob_response_", "oob_prediction_",
 }  # fmt: skip
 
 
@@ -192,6 +192,8 @@ class UpliftForest(TreeModel):
     _left: float | None = None  # of overlap, by estimated chances
     _few: bool = False  # whether that happened, for want of overlap
 
+    _enough: bool = True  # whether there were rows enough to see an area of 0.6
+
     def __init__(
         self,
         n_estimators: int = 100,
@@ -315,7 +317,8 @@ class UpliftForest(TreeModel):
             assert self._plain is not None
             self.center, kind = self._plain.center, "shares"
         self.propensity_kind_, self.propensity_pvalue_ = kind, pvalue
-        self.propensity_auc_ = None if self._look is None else self._look.told.auc
+        told = None if self._look is None else self._look.told
+        self.propensity_auc_, self._enough = (None, True) if told is None else (told.auc, told.enough)
 
     def _weighing(self, data: Experiment, soil: Soil, seed: np.uint64) -> Floats | None:
         """Settle where chances of the arms come from, and return them: of every row of the soil, or None for the shares."""
@@ -390,7 +393,7 @@ class UpliftForest(TreeModel):
             centred = " and outcomes centred" if self.centered_ else ""
             so = (
                 f"so chances of the arms were estimated by trees, and rows weighted by them{centred}, which takes longer: if arms were given at "
-                'random, pass propensity="shares"'
+                'random, to rows or to whole groups of them, pass propensity="shares"'
             )
         else:
             so = (
@@ -402,6 +405,15 @@ class UpliftForest(TreeModel):
             "upturn.check shows where they differ",
             UserWarning,
         )
+
+    def _fitted_words(self) -> str:
+        pvalue = getattr(self, "propensity_pvalue_", None)
+        words = super()._fitted_words()
+        if pvalue is None or "propensity" not in self.get_params(deep=False):
+            return words
+        area = "" if self.propensity_auc_ is None else f"area under the ROC curve {self.propensity_auc_:.3f}, "
+        few = "" if self._enough else "; too few rows to see an area of 0.6"
+        return f"{words}, propensity: {self.propensity_kind_} (by 'auto': {area}balance p = {pvalue:.2g}{few})"
 
     def _rehearse(
         self, data: Experiment, soil: Soil, response: Floats, pooled: Pooled, scale: Scale, seed: np.uint64
@@ -558,6 +570,7 @@ class UpliftForest(TreeModel):
             "propensity": self.propensity_kind_,
             "pvalue": self.propensity_pvalue_,
             "auc": self.propensity_auc_,
+            "enough": self._enough,
             "pooled": pooled,
         }
 
@@ -572,6 +585,9 @@ class UpliftForest(TreeModel):
         if not all(one is None or (isinstance(one, float) and 0.0 <= one <= 1.0) for one in found):
             raise ValueError("the p-value of the arms' balance, or the area of what trees tell of them, is none")
         self.propensity_pvalue_, self.propensity_auc_ = found
+        if not isinstance(enough := state.get("enough", True), bool):
+            raise ValueError("whether there were rows enough to see an area of 0.6 is neither true nor false")
+        self._enough = enough
         pooled = state["pooled"]
         if (pooled is None) == bool(self.inference) or (
             pooled is not None
