@@ -189,6 +189,32 @@ def forest_overlap():
     return "\n".join(lines)
 
 
+ASSIGNED = {"half": "at random, one half", "tenth": "at random, one tenth", "logistic": "by a logistic regression", "steps": "by the sign of a product"}  # fmt: skip
+
+
+def forest_rules():
+    """The decision of forests beside that of learners."""
+    found = json.loads(experiment("forest_propensity")[0].RULES.read_text())
+    lines = [
+        "| rows | treatment given | repeats | shares kept: forests | learners' rule | root mean squared error, shares | trees | auto | mean error, shares | trees | auto | seconds, shares | trees | learners' rule alone |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, rows in found.items():
+        if len(rows) < 2:
+            continue
+        n, how = name.split()
+        shares, trees, auto = (np.mean([row[way] for row in rows], axis=0) for way in ("shares", "trees", "auto"))
+        kept = [np.mean([row[rule] == "shares" for row in rows]) for rule in ("chosen", "learners")]
+        cells = [f"{int(n):,}", ASSIGNED[how], str(len(rows)), *(f"{share:.0%}" for share in kept)]
+        cells += [f"{one[0]:.3f}" for one in (shares, trees, auto)] + [
+            f"{one[1]:+.3f}" for one in (shares, trees, auto)
+        ]
+        seconds = np.mean([row["learners_seconds"] for row in rows])
+        cells += [f"{shares[2]:.2g}", f"{trees[2]:.2g}", f"{seconds:.2g}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 TABLES = {
     "compared": compared,
     "intervals": intervals,
@@ -200,4 +226,5 @@ TABLES = {
     "propensities": propensities,
     "forest propensities": forest_propensities,
     "forest overlap": forest_overlap,
+    "forest rules": forest_rules,
 }

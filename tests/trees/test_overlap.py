@@ -305,6 +305,17 @@ def test_what_was_seen_is_printed_and_kept(tmp_path):
         assert "propensity: " not in repr(model.fit(*product(500, 0.5, 0)))
 
 
+@pytest.mark.parametrize(
+    "spoiled", [{"enough": 1}, {"auc": 1.5}, {"auc": "0.5"}, {"pvalue": -0.1}, {"propensity": "coin"}]
+)
+def test_what_was_seen_is_checked_in_a_file(spoiled):
+    forest = UpliftForest(2, random_state=0).fit(*product(500, 0.5, 0))
+    state = forest._get_state()
+    forest._set_state({name: value for name, value in state.items() if name != "enough"})  # of an older file
+    with pytest.raises(ValueError, match="none|enough|kind of propensity"):
+        forest._set_state(state | spoiled)
+
+
 def test_rows_enough_are_those_that_see_an_area_most_times():
     """At the fewest rows that are called enough, a score with an area of 0.6 is seen 4 times in 5."""
     n = next(n for n in range(50, 2000) if _sees(np.array([n, n])))
