@@ -215,6 +215,40 @@ def forest_rules():
     return "\n".join(lines)
 
 
+def look_alarms():
+    """How often the look takes a trial for something else."""
+    found = experiment("forest_look")[1]["alarms"]
+    lines = [
+        "| randomised tables | drawn | trees were asked | balance: p < .01 | < .001 | < .0001 | trees: p < .01 | < .001 | < .0001 |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for kind, one in found.items():
+        counts = [*one["joint"][1:], *one["trees"][1:]]
+        lines.append(f"| {kind} | {one['tables']:,} | {one['asked']:,} | " + " | ".join(map(str, counts)) + " |")
+    return "\n".join(lines)
+
+
+def look_alarm_rate():
+    """How many of all of them are taken for something else."""
+    found = list(experiment("forest_look")[1]["alarms"].values())
+    alarms, tables = sum(one["joint"][-1] + one["trees"][-1] for one in found), sum(one["tables"] for one in found)
+    return f"{alarms} alarms in {tables:,} tables"
+
+
+def look_cost():
+    """What the look takes, and the share of the fit's other time."""
+    found = experiment("forest_look")[1]["cost"]
+    lines = [
+        "| rows, 12 columns | the look | of the rest of a fit, two values | real-valued |",
+        "|---|---|---|---|",
+    ]
+    for n in sorted({int(key.split()[0]) for key in found}):
+        two, real = (found.get(f"{n} {outcome}") for outcome in ("two values", "real-valued"))
+        shares = ["–" if one is None else f"{one[0] / (one[1] - one[0]):.0%}" for one in (two, real)]
+        lines.append(f"| {n:,} | {1000 * two[0]:.2g} ms | {shares[0]} | {shares[1]} |")
+    return "\n".join(lines)
+
+
 TABLES = {
     "compared": compared,
     "intervals": intervals,
@@ -227,4 +261,7 @@ TABLES = {
     "forest propensities": forest_propensities,
     "forest overlap": forest_overlap,
     "forest rules": forest_rules,
+    "look alarms": look_alarms,
+    "look alarm rate": look_alarm_rate,
+    "look cost": look_cost,
 }
