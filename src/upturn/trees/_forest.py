@@ -108,7 +108,8 @@ class UpliftForest(TreeModel):
         Wherever they are not the shares, rows have overlap weights, h / e of their own arm with h = 1 / (sum of 1 / e over the arms), which
         give every leaf the same people in all arms; combine with ``center=True``. "auto" is the shares, unless up to some 20,000 rows of each arm
         show that chance alone did not make them: the joint test of balance has p < 0.0001, or trees tell treated rows they have not seen from control with such a p. Then it is "trees", ``center="auto"``
-        centres whatever the criterion allows, and a warning says so. With ``inference=True`` it is "trees" also if the test of balance of all rows has p < 0.05. Where the features then tell nearly everybody's arm, which leaves
+        centres whatever the criterion allows, and a warning says so. Copies of a row count once, and so do, before arms are called unlike, the rows of a household or
+        shop that one column tells, if each has one arm. With ``inference=True`` it is "trees" also if the test of balance of all rows has p < 0.05. Where the features then tell nearly everybody's arm, which leaves
         nobody to compare, "auto" stays with the shares, and a warning says so.
     inference : bool
         Choose by itself what ``predict_interval`` needs, whatever the other parameters say: honest trees, ten to a
