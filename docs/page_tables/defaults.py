@@ -232,7 +232,7 @@ def look_alarm_rate():
     """How many of all of them are taken for something else."""
     found = list(experiment("forest_look")[1]["alarms"].values())
     alarms, tables = sum(one["joint"][-1] + one["trees"][-1] for one in found), sum(one["tables"] for one in found)
-    return f"{alarms} alarms in {tables:,} tables"
+    return f"{alarms} of {tables:,} randomised tables"
 
 
 def look_cost():
