@@ -312,7 +312,7 @@ def test_what_was_seen_is_checked_in_a_file(spoiled):
     forest = UpliftForest(2, random_state=0).fit(*product(500, 0.5, 0))
     state = forest._get_state()
     forest._set_state({name: value for name, value in state.items() if name != "enough"})  # of an older file
-    with pytest.raises(ValueError, match="none|enough|kind of propensity"):
+    with pytest.raises(ValueError, match=r"none|enough|kind of propensity"):
         forest._set_state(state | spoiled)
 
 
