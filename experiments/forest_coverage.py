@@ -46,7 +46,6 @@ CASES = {
     "rare outcome": ("sim-rare", 20_000),
     "smooth effect, many rows": ("sim-randomised", 50_000),
 }
-FEW = {"rare outcome": 2, "smooth effect, many rows": 10}  # of so many repeats, one: they take long
 
 
 def one(simulation, rows, X, effect, seed):
@@ -74,7 +73,7 @@ def run(options):
             simulation, rows = CASES[name]
             fresh = {"simulation": simulation, "rows": rows, "points": options.points, "repeats": [], "sum_error": [0.0] * options.points}  # fmt: skip
             case = results.setdefault(name, fresh)
-            if repeat % FEW.get(name, 1) or len(case["repeats"]) > repeat // FEW.get(name, 1):
+            if len(case["repeats"]) > repeat:
                 continue
             if time.monotonic() > end:
                 return

@@ -189,6 +189,66 @@ def forest_overlap():
     return "\n".join(lines)
 
 
+ASSIGNED = {"half": "at random, one half", "tenth": "at random, one tenth", "logistic": "by a logistic regression", "steps": "by the sign of a product"}  # fmt: skip
+
+
+def forest_rules():
+    """The decision of forests beside that of learners."""
+    found = json.loads(experiment("forest_propensity")[0].RULES.read_text())
+    lines = [
+        "| rows | treatment given | repeats | shares kept: forests | learners' rule | root mean squared error, shares | trees | auto | mean error, shares | trees | auto | seconds, shares | trees | learners' rule alone |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, rows in found.items():
+        if len(rows) < 2:
+            continue
+        n, how = name.split()
+        shares, trees, auto = (np.mean([row[way] for row in rows], axis=0) for way in ("shares", "trees", "auto"))
+        kept = [np.mean([row[rule] == "shares" for row in rows]) for rule in ("chosen", "learners")]
+        cells = [f"{int(n):,}", ASSIGNED[how], str(len(rows)), *(f"{share:.0%}" for share in kept)]
+        cells += [f"{one[0]:.3f}" for one in (shares, trees, auto)] + [
+            f"{one[1]:+.3f}" for one in (shares, trees, auto)
+        ]
+        seconds = np.mean([row["learners_seconds"] for row in rows])
+        cells += [f"{shares[2]:.2g}", f"{trees[2]:.2g}", f"{seconds:.2g}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def look_alarms():
+    """How often the look takes a trial for something else."""
+    found = experiment("forest_look")[1]["alarms"]
+    lines = [
+        "| randomised tables | drawn | trees were asked | balance: p < .01 | < .001 | < .0001 | trees: p < .01 | < .001 | < .0001 |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for kind, one in found.items():
+        counts = [*one["joint"][1:], *one["trees"][1:]]
+        lines.append(f"| {kind} | {one['tables']:,} | {one['asked']:,} | " + " | ".join(map(str, counts)) + " |")
+    return "\n".join(lines)
+
+
+def look_alarm_rate():
+    """How many of all of them are taken for something else."""
+    found = list(experiment("forest_look")[1]["alarms"].values())
+    alarms, tables = sum(one["joint"][-1] + one["trees"][-1] for one in found), sum(one["tables"] for one in found)
+    return f"{alarms} of {tables:,} randomised tables"
+
+
+def look_cost():
+    """What the look takes, and the share of the fit's other time."""
+    found = experiment("forest_look")[1]["cost"]
+    lines = [
+        "| rows, 12 columns | the look | of the rest of a fit, two values | real-valued |",
+        "|---|---|---|---|",
+    ]
+    for n in sorted({int(key.split()[0]) for key in found}):
+        two, real = (found.get(f"{n} {outcome}") for outcome in ("two values", "real-valued"))
+        shares = ["–" if one is None else f"{one[0] / (one[1] - one[0]):.0%}" for one in (two, real)]
+        lines.append(f"| {n:,} | {1000 * two[0]:.2g} ms | {shares[0]} | {shares[1]} |")
+    return "\n".join(lines)
+
+
 TABLES = {
     "compared": compared,
     "intervals": intervals,
@@ -200,4 +260,8 @@ TABLES = {
     "propensities": propensities,
     "forest propensities": forest_propensities,
     "forest overlap": forest_overlap,
+    "forest rules": forest_rules,
+    "look alarms": look_alarms,
+    "look alarm rate": look_alarm_rate,
+    "look cost": look_cost,
 }

@@ -50,6 +50,36 @@ def test_the_look_is_the_same_in_parts(forest, real, weight, tmp_path):
     assert whole.propensity_kind_ == ("trees" if type(forest) is UpliftForest else "shares")
 
 
+def told_together(n=6000, houses=1):
+    """Three arms, of which one follows the sign of a product; values are missing; ``houses`` of several rows."""
+    rng = np.random.default_rng(0)
+    a, b, city = rng.normal(size=n), rng.normal(size=n), rng.choice(["Rome", "Oslo", "Kyiv"], n)
+    arm = np.where(rng.random(n) < 0.3, 2, rng.random(n) < 0.5 + 0.3 * np.sign(a * b))
+    a, b, city, arm = (np.repeat(one[: n // houses], houses) for one in (a, b, city, arm))
+    weight = np.where(rng.random(n) < 0.1, 0.0, 1.0 + rng.random(n))
+    c = np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n))
+    frame = pl.DataFrame({"a": a, "b": b, "city": city, "c": c, "arm": arm, "w": weight})
+    return frame.with_columns(y=a + arm + rng.normal(size=n))
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("houses", [1, 3])
+def test_what_trees_tell_is_the_same_in_parts(weight, houses):
+    frame, columns = told_together(houses=houses), ["a", "b", "city", "c"]
+    given = None if weight is None else frame["w"]
+    with pytest.warns(UserWarning, match="by more than chance"):
+        whole = UpliftForest(6, random_state=1).fit(frame.select(columns), frame["y"], frame["arm"], given)
+    spread = UpliftForest(6, random_state=1)
+    places = Here([Raw(k, frame[rows]) for k, rows in enumerate((slice(0, 1), slice(1, 2500), slice(2500, 6000)))])
+    with pytest.warns(UserWarning, match="by more than chance"):
+        learn(spread, places, Roles("y", "arm", weight, columns), None, "polars")
+    assert whole._look.rows == (frame if weight is None else frame.filter(frame["w"] > 0))["a"].n_unique()
+    assert spread._look == whole._look
+    assert whole.propensity_auc_ > 0.6
+    assert repr(spread) == repr(whole)
+    np.testing.assert_array_equal(spread.predict(frame.select(columns)), whole.predict(frame.select(columns)))
+
+
 @pytest.mark.parametrize("inference", [False, True])
 def test_chances_that_leave_nobody_to_compare_are_not_used_in_parts_either(inference):
     rng = np.random.default_rng(0)

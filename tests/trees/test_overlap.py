@@ -1,5 +1,6 @@
 """Data that are not randomised: overlap weights from known or estimated chances of the arms."""
 
+import re
 import warnings
 from types import SimpleNamespace
 
@@ -15,7 +16,7 @@ from upturn._balance import weighted_pvalues
 from upturn.boosting import UpliftBagging
 from upturn.policy import UpliftCalibrator
 from upturn.trees import CTSForest, UCTSForest, UpliftForest
-from upturn.trees._look import Seen, _told_of, in_look, look_at
+from upturn.trees._look import Seen, _sees, _told_of, in_look, look_at
 from upturn.trees._overlap import LEAST_LEFT, overlap_left, overlap_sums, overlap_weights
 
 
@@ -154,9 +155,10 @@ def test_arms_given_at_random_are_not_told(kind):
         assert forest.propensity_kind_ == "shares"
 
 
-def look(X, arm, n_arms=1, weight=None):
+def look(X, arm, n_arms=1, weight=None, levels=None):
     rows = Seen(np.arange(len(X), dtype=np.uint64), X, np.asarray(arm, np.uint8), weight)
-    return look_at(rows, SimpleNamespace(levels=(None,) * X.shape[1]), n_arms)
+    named = [None if n is None else [str(k) for k in range(n)] for n in levels or (None,) * X.shape[1]]
+    return look_at(rows, SimpleNamespace(levels=named), n_arms)
 
 
 def test_the_look_is_at_the_same_rows_wherever_they_lie():
@@ -224,11 +226,107 @@ def test_the_area_of_what_trees_tell():
     assert found.pvalue == pytest.approx(mannwhitneyu(chance[treated], chance[~treated], use_continuity=False).pvalue)
     assert _told_of(-chance, treated, None).pvalue == 1.0
     assert _told_of(chance, treated, np.full(500, 3.0)).auc == pytest.approx(found.auc)
+    weight = rng.exponential(size=500)
+    assert _told_of(chance, treated, weight).auc == pytest.approx(roc_auc_score(treated, chance, sample_weight=weight))
+    weight[[chance[treated].argmax(), 1]] = 1e9  # one row that says nearly all is still an area
+    assert 0.0 <= _told_of(chance, treated, weight).auc <= 1.0
+    assert _told_of(chance, treated, np.where(treated, 1.0, 0.0)).auc is None
 
 
 def test_too_few_rows_for_trees_are_not_told():
     X, _, treatment = product(150, 0.95, 0)
-    assert look(X, treatment).told == (None, 1.0)
+    assert look(X, treatment).told == (None, 1.0, False)
+
+
+def households(n, size, seed, columns=3):
+    """Arms given to households, with columns of the household beside those of its people."""
+    rng = np.random.default_rng(seed)
+    own = np.repeat(np.arange(n // size), size)
+    X = np.column_stack([rng.normal(size=(n // size, columns))[own], rng.normal(size=(n, columns))])
+    return X, rng.integers(0, 2, n // size)[own], own
+
+
+def test_arms_given_to_households_are_given_at_random():
+    """Trees know the others of a house: houses count once, and are told if they were not drawn."""
+    for seed in range(10):
+        X, treatment, own = households(4000, 4, seed)
+        found = look(X, treatment)
+        assert not found.unlike
+    assert not look(X, treatment, weight=np.random.default_rng(0).uniform(1, 2, 4000)).unlike
+    some = X.copy()
+    some[::3, 0] = np.nan  # a column that does not know all houses
+    assert look(some, treatment).rows == 1000
+    chosen = X[:, 0] * X[:, 1] > 0
+    assert look(X, chosen).unlike
+    assert look(X, chosen).rows == 1000
+    assert look(X, X[:, 0] > 0.3).unlike
+    with_names = np.column_stack([own, X[:, 3:]])
+    assert not look(with_names, treatment, levels=(1000, None, None, None)).unlike
+
+
+@pytest.mark.parametrize("case", ["levels", "ties", "few treated", "few control", "missing", "weights"])
+def test_no_table_makes_random_arms_unlike(case):
+    """P-values below .02 happen as often as chance has them, or less."""
+    low = []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        n = 6000 if case.startswith("few") else 800
+        X, levels = rng.normal(size=(n, 3)), (None, None, None)
+        arm = rng.random(n) < {"few treated": 0.03, "few control": 0.97}.get(case, 0.5)
+        if case == "levels":
+            X[:, 0], levels = rng.integers(0, 500, n), (500, None, None)
+        if case == "ties":
+            X = np.where(rng.random((n, 3)) < 0.9, 0.0, X)
+        if case == "missing":
+            X[rng.random((n, 3)) < 0.4] = np.nan
+        weight = np.exp(rng.normal(size=n)) if case == "weights" else None
+        found = look(X, arm, weight=weight, levels=levels)
+        assert found.told.auc is not None
+        low.append(found.told.pvalue < 0.02)
+    assert np.sum(low) <= 5  # 1 is expected; of 100 draws of 1 in 50, 6 or more are seen in one of 65
+
+
+def test_what_was_seen_is_printed_and_kept(tmp_path):
+    X, y, treatment = product(1000, 0.95, 0)
+    with pytest.warns(UserWarning, match="to rows or to whole groups of them"):
+        few = UpliftForest(4, random_state=0).fit(X, y, treatment)
+    said = r"propensity: trees \(by 'auto': area under the ROC curve 0\.\d{3}, balance p = .*; too few rows to see an area of 0.6\)\]$"
+    assert re.search(said, repr(few))
+    assert "propensity: trees" in few._repr_html_()
+    few.save(tmp_path / "few.upturn")
+    assert repr(upturn.load(tmp_path / "few.upturn")) == repr(few)
+    many = UpliftForest(4, random_state=0).fit(*product(3000, 0.5, 0))
+    assert re.search(
+        r"propensity: shares \(by 'auto': area under the ROC curve 0\.\d{3}, balance p = [\d.]+\)\]$", repr(many)
+    )
+    few = UpliftForest(4, random_state=0).fit(X[:100], y[:100], np.arange(100) % 2)
+    assert re.search(r"shares \(by 'auto': balance p = [\d.]+; too few rows to see an area of 0.6\)\]$", repr(few))
+    for model in (UpliftForest(4, propensity="shares", random_state=0), CTSForest(4, random_state=0)):
+        assert "propensity: " not in repr(model.fit(*product(500, 0.5, 0)))
+
+
+@pytest.mark.parametrize(
+    "spoiled", [{"enough": 1}, {"auc": 1.5}, {"auc": "0.5"}, {"pvalue": -0.1}, {"propensity": "coin"}]
+)
+def test_what_was_seen_is_checked_in_a_file(spoiled):
+    forest = UpliftForest(2, random_state=0).fit(*product(500, 0.5, 0))
+    state = forest._get_state()
+    forest._set_state({name: value for name, value in state.items() if name != "enough"})  # of an older file
+    with pytest.raises(ValueError, match=r"none|enough|kind of propensity"):
+        forest._set_state(state | spoiled)
+
+
+def test_rows_enough_are_those_that_see_an_area_most_times():
+    """At the fewest rows that are called enough, a score with an area of 0.6 is seen 4 times in 5."""
+    n = next(n for n in range(50, 2000) if _sees(np.array([n, n])))
+    assert 350 < n < 400
+    rng, shift = np.random.default_rng(0), np.sqrt(2) * norm.ppf(0.6)
+    seen = [
+        _told_of(np.append(rng.normal(size=n), rng.normal(shift, size=n)), np.arange(2 * n) >= n, None).pvalue < 1e-4
+        for _ in range(400)
+    ]
+    assert 0.72 < np.mean(seen) < 0.88
+    assert not _sees(np.array([5000, 100]))
 
 
 def test_small_arms_and_small_differences_are_seen():

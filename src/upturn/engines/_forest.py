@@ -55,7 +55,8 @@ def learn_forest(model: UpliftForest, whole: Whole, raws: Places, roles: Roles) 
         tested.append(balance_of_parts(raws, roles, whole.schema, whole.labels))
         return tested[0]
 
-    kind = kind_of(suited.propensity, balance if model.inference else None, whole.look)
+    asked = model if model.inference else suited  # inference asks the balance of all rows first
+    kind = kind_of(asked.propensity, balance if model.inference else None, whole.look)
     columns = chance_columns(model.propensity, whole.schema, len(whole.labels) - 1) if kind == "columns" else []
     known = known_chances(model.propensity, whole.labels, int(whole.rows.sum())) if kind == "known" else None
     chances, scale, seed = _Chances(kind, known), whole.scale, make_seed(model.random_state)

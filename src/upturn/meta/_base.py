@@ -149,12 +149,12 @@ class WithPropensity(UpliftEstimator):
             raise ValueError("what is said about the propensity is not well formed")
         self._keep_choice(Choice(state["kind"], auc=shares[0], pvalue=shares[1], enough=state["enough"]))
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        text = super().__repr__(N_CHAR_MAX)
-        if getattr(self, "propensity_auc_", None) is None or not text.endswith("]"):
-            return text
+    def _fitted_words(self) -> str:
+        words = super()._fitted_words()
+        if getattr(self, "propensity_auc_", None) is None:
+            return words
         choice = Choice(self.propensity_kind_, None, None, self.propensity_auc_, self.propensity_pvalue_, self._enough)
-        return f"{text[:-1]}, propensity: {choice}]"
+        return f"{words}, propensity: {choice}"
 
 
 def base_takes_sparse(learner: Any) -> bool:

@@ -58,7 +58,7 @@ from upturn.trees._samples import Sampling
 
 _MANY = 500  # trees at least, for inference
 _FITTED = {
-    "bins_", "nodes_", "centered_", "propensity_kind_", "propensity_pvalue_", "propensity_auc_", "_left", "_few", "_pooled", "oob_response_", "oob_prediction_",
+    "bins_", "nodes_", "centered_", "propensity_kind_", "propensity_pvalue_", "propensity_auc_", "_enough", "_left", "_few", "_pooled", "oob_response_", "oob_prediction_",
 }  # fmt: skip
 
 
@@ -108,7 +108,8 @@ class UpliftForest(TreeModel):
         Wherever they are not the shares, rows have overlap weights, h / e of their own arm with h = 1 / (sum of 1 / e over the arms), which
         give every leaf the same people in all arms; combine with ``center=True``. "auto" is the shares, unless up to some 20,000 rows of each arm
         show that chance alone did not make them: the joint test of balance has p < 0.0001, or trees tell treated rows they have not seen from control with such a p. Then it is "trees", ``center="auto"``
-        centres whatever the criterion allows, and a warning says so. With ``inference=True`` it is "trees" also if the test of balance of all rows has p < 0.05. Where the features then tell nearly everybody's arm, which leaves
+        centres whatever the criterion allows, and a warning says so. Copies of a row count once, and so do, before arms are called unlike, the rows of a household or
+        shop that one column tells, if each has one arm. With ``inference=True`` it is "trees" also if the test of balance of all rows has p < 0.05. Where the features then tell nearly everybody's arm, which leaves
         nobody to compare, "auto" stays with the shares, and a warning says so.
     inference : bool
         Choose by itself what ``predict_interval`` needs, whatever the other parameters say: honest trees, ten to a
@@ -191,6 +192,8 @@ class UpliftForest(TreeModel):
     )
     _left: float | None = None  # of overlap, by estimated chances
     _few: bool = False  # whether that happened, for want of overlap
+
+    _enough: bool = True  # whether there were rows enough to see an area of 0.6
 
     def __init__(
         self,
@@ -315,7 +318,8 @@ class UpliftForest(TreeModel):
             assert self._plain is not None
             self.center, kind = self._plain.center, "shares"
         self.propensity_kind_, self.propensity_pvalue_ = kind, pvalue
-        self.propensity_auc_ = None if self._look is None else self._look.told.auc
+        told = None if self._look is None else self._look.told
+        self.propensity_auc_, self._enough = (None, True) if told is None else (told.auc, told.enough)
 
     def _weighing(self, data: Experiment, soil: Soil, seed: np.uint64) -> Floats | None:
         """Settle where chances of the arms come from, and return them: of every row of the soil, or None for the shares."""
@@ -390,7 +394,7 @@ class UpliftForest(TreeModel):
             centred = " and outcomes centred" if self.centered_ else ""
             so = (
                 f"so chances of the arms were estimated by trees, and rows weighted by them{centred}, which takes longer: if arms were given at "
-                'random, pass propensity="shares"'
+                'random, to rows or to whole groups of them, pass propensity="shares"'
             )
         else:
             so = (
@@ -402,6 +406,15 @@ class UpliftForest(TreeModel):
             "upturn.check shows where they differ",
             UserWarning,
         )
+
+    def _fitted_words(self) -> str:
+        pvalue = getattr(self, "propensity_pvalue_", None)
+        words = super()._fitted_words()
+        if pvalue is None or "propensity" not in self.get_params(deep=False):
+            return words
+        area = "" if self.propensity_auc_ is None else f"area under the ROC curve {self.propensity_auc_:.3f}, "
+        few = "" if self._enough else "; too few rows to see an area of 0.6"
+        return f"{words}, propensity: {self.propensity_kind_} (by 'auto': {area}balance p = {pvalue:.2g}{few})"
 
     def _rehearse(
         self, data: Experiment, soil: Soil, response: Floats, pooled: Pooled, scale: Scale, seed: np.uint64
@@ -558,6 +571,7 @@ class UpliftForest(TreeModel):
             "propensity": self.propensity_kind_,
             "pvalue": self.propensity_pvalue_,
             "auc": self.propensity_auc_,
+            "enough": self._enough,
             "pooled": pooled,
         }
 
@@ -572,6 +586,9 @@ class UpliftForest(TreeModel):
         if not all(one is None or (isinstance(one, float) and 0.0 <= one <= 1.0) for one in found):
             raise ValueError("the p-value of the arms' balance, or the area of what trees tell of them, is none")
         self.propensity_pvalue_, self.propensity_auc_ = found
+        if not isinstance(enough := state.get("enough", True), bool):
+            raise ValueError("whether there were rows enough to see an area of 0.6 is neither true nor false")
+        self._enough = enough
         pooled = state["pooled"]
         if (pooled is None) == bool(self.inference) or (
             pooled is not None

@@ -2,14 +2,16 @@
 
 Two tests on some 20,000 rows of each arm. The joint test of balance compares the arms column by column. And trees that are grown on one half of the rows
 predict who was treated in the other half: where they tell treated rows from control, columns drive the treatment together, as the sign of a product does, which
-no column shows alone. That half has not been seen, so that given the trees every assignment of its arms is equally likely in a trial, and the rank test of
-their predictions is exact.
+no column shows alone. That half has not been seen, so that given the trees every assignment of its arms is equally likely in a trial, whatever they found.
+
+It is not where arms were given to whole households or shops: trees then know the others of a house. So copies of a row count once, and where arms look
+unlike, so do rows that share the value of a column which always has the same arm.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +34,7 @@ _BLOCK = 1 << 20  # rows that are hashed at a time
 _UNLIKE = 1e-4  # p-value below which chance alone does not make arms so unlike
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _TREES, _DEPTH, _SEEN = 20, 6, Sampling(fraction=0.5)
+_AREA, _SURE = 0.6, 4.7322  # an area that should be seen; z(.99995) + z(.8): a test at _UNLIKE sees it 4 times in 5
 
 
 class Told(NamedTuple):
@@ -39,6 +42,7 @@ class Told(NamedTuple):
 
     auc: float | None = None  # of too few rows it is not known
     pvalue: float = 1.0
+    enough: bool = False  # whether an area of 0.6 would be seen, in every arm
 
 
 class Look(NamedTuple):
@@ -63,8 +67,10 @@ class Seen(NamedTuple):
     weight: Floats | None
 
     def take(self, rows: NDArray[np.intp]) -> Seen:
-        """Some of them."""
+        """Some of them, in their order."""
         ids, X, arm, weight = self
+        if len(rows) == len(arm):
+            return self
         return Seen(ids[rows], X[rows], arm[rows], None if weight is None else weight[rows])
 
 
@@ -81,11 +87,23 @@ def look_at(seen: Seen, schema: Schema, n_arms: int) -> Look:
     """Compare the arms of the rows that were found; an arm that is not among them is not seen.
 
     Where rows with the same features always have the same arm, the arm was given to whatever they are rows of (a person, a shop), which counts once,
-    unless that leaves too few to tell: a rule that gives a few kinds of people their arms looks the same.
+    unless that leaves too few to tell: a rule that gives a few kinds of people their arms looks the same. If arms then are unlike, the same is done
+    for a column whose rows of one value always have the same arm.
     """
-    rows = _draws(seen.X, seen.arm)
-    if len(rows) < len(seen.arm) and np.bincount(seen.arm[rows], minlength=n_arms + 1).min() >= _DRAWS:
-        seen = seen.take(rows)
+    arm = seen.arm
+    found = _compare(seen.take(_counted(_draws(seen.X, arm), arm, n_arms)), schema, n_arms)
+    if not found.unlike:
+        return found
+    fewest = min((_counted(_draws_of(one, arm), arm, n_arms) for one in each_column(seen.X)), key=len)
+    return _compare(seen.take(fewest), schema, n_arms) if len(fewest) < found.rows else found
+
+
+def _counted(rows: NDArray[np.intp], arm: Arms, n_arms: int) -> NDArray[np.intp]:
+    """These rows if they are enough of every arm, else all."""
+    return rows if np.bincount(arm[rows], minlength=n_arms + 1).min() >= _DRAWS else np.arange(len(arm))
+
+
+def _compare(seen: Seen, schema: Schema, n_arms: int) -> Look:
     if seen.weight is not None and np.ptp(seen.weight) == 0:
         seen = seen._replace(weight=None)
     arm = seen.arm
@@ -104,16 +122,24 @@ def _tell(seen: Seen, schema: Schema, n_arms: int) -> Told:
         seen = seen._replace(weight=seen.weight / seen.weight.max())  # of any size
     learnt = word < np.uint64(2**63)
     n_levels = [None if levels is None else len(levels) for levels in schema.levels]
-    found = []
+    found, enough = [], True
     for code in range(1, n_arms + 1):
         mine = (seen.arm == 0) | (seen.arm == code)
         grown, judged = (seen.take(np.flatnonzero(mine & half)) for half in (learnt, ~learnt))
-        if min(np.bincount(half.arm > 0, minlength=2).min() for half in (grown, judged)) >= _DRAWS:
+        sizes = [np.bincount(half.arm > 0, minlength=2) for half in (grown, judged)]
+        enough = enough and _sees(sizes[1])
+        if np.min(sizes) >= _DRAWS:
             found.append(_told_of(_chance_of_arm(grown, n_levels, judged.X), judged.arm > 0, judged.weight))
     if not found:
         return Told()
     best = min(found, key=lambda told: told.pvalue)
-    return best._replace(pvalue=min(1.0, best.pvalue * len(found)))
+    return Told(best.auc, min(1.0, best.pvalue * len(found)), enough)
+
+
+def _sees(sizes: Ints) -> bool:
+    """Whether the rank test of so many rows of control and of an arm would see an area of 0.6."""
+    control, arm = sizes.tolist()
+    return bool(_SURE**2 * (control + arm + 1) <= (_AREA - 0.5) ** 2 * 12 * control * arm)
 
 
 def _chance_of_arm(grown: Seen, n_levels: Sequence[int | None], X: Floats) -> Floats:
@@ -128,15 +154,27 @@ def _chance_of_arm(grown: Seen, n_levels: Sequence[int | None], X: Floats) -> Fl
 
 def _told_of(chance: Floats, treated: Bools, weight: Floats | None) -> Told:
     """The area under the ROC curve of predicted chances, and the rank test's p-value; 1 if treated rows have the smaller ones."""
-    ranks = mean_ranks(chance)
-    means = [np.average(ranks[mine], weights=None if weight is None else weight[mine]) for mine in (treated, ~treated)]
-    auc = 0.5 + float(means[0] - means[1]) / len(ranks)
-    if auc <= 0.5:
+    own, ranks = np.ones(len(chance)) if weight is None else weight, mean_ranks(chance)
+    if min(own[treated].sum(), own[~treated].sum()) <= 0.0:  # next to weights of another size
+        return Told()
+    auc, means = (
+        _area(chance, treated, own),
+        [np.average(ranks[mine], weights=own[mine]) for mine in (treated, ~treated)],
+    )
+    if means[0] <= means[1]:
         return Told(auc, 1.0)
     pvalues = (
         column_pvalues(chance, None, treated) if weight is None else weighted_pvalues(chance, None, treated, weight)
     )
     return Told(auc, pvalues[0])
+
+
+def _area(score: Floats, treated: Bools, weight: Floats) -> float:
+    """The chance, by weight, that a treated row has a larger score than one of control, ties counting half; by sums that no thread changes."""
+    _, codes = np.unique(score, return_inverse=True)
+    ones, others = (np.bincount(codes, weight * mine) for mine in (treated, ~treated))
+    below = np.cumsum(others) - others / 2.0
+    return min(float((ones / ones.sum() * (below / others.sum())).sum()), 1.0)
 
 
 def _draws(X: Floats, arm: Arms) -> NDArray[np.intp]:
@@ -146,8 +184,17 @@ def _draws(X: Floats, arm: Arms) -> NDArray[np.intp]:
         same = np.where(np.isnan(column), np.nan, column.astype(np.float64) + 0.0)  # one NaN, one 0
         mixed = (mixed ^ same.view(np.uint64)) * _PRIME
         mixed ^= mixed >> np.uint64(29)
-    _, first, kind = np.unique(mixed, return_index=True, return_inverse=True)
-    return np.sort(first) if (arm[first][kind] == arm).all() else np.arange(len(X))
+    return _draws_of(mixed, arm)
+
+
+def _draws_of(values: NDArray[Any], arm: Arms) -> NDArray[np.intp]:
+    """The first of all rows with the same value, if they always have the same arm, and those without one; else all rows."""
+    known = np.flatnonzero(values == values)
+    mine = arm[known]
+    _, first, kind = np.unique(values[known], return_index=True, return_inverse=True)
+    if not (mine[first][kind] == mine).all():
+        return np.arange(len(arm))
+    return np.sort(np.concatenate([known[first], np.flatnonzero(values != values)]))
 
 
 def look_at_arms(data: Experiment) -> Look:
