@@ -93,6 +93,13 @@ class Part:
     treatment: np.ndarray
     effect: np.ndarray | None
 
+    def some(self, rows: int, seed: int) -> Part:
+        """At most so many of the rows, drawn at random, in their order."""
+        if len(self.y) <= rows:
+            return self
+        drawn = np.sort(np.random.default_rng([seed, rows]).permutation(len(self.y))[:rows])
+        return _part(self, drawn)
+
 
 @dataclass(frozen=True)
 class QualitySet:
