@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 from benchmarks.quality import ranks, rivals, run, sets, show, tuned
-from benchmarks.quality.contestants import CONTESTANTS
+from benchmarks.quality.contestants import CONTESTANTS, named
 from benchmarks.quality.simulated import SIMULATED
 from benchmarks.rivals import __main__ as rivals_main
 from benchmarks.rivals import _call, _drive, _speed
@@ -26,6 +26,9 @@ def test_every_set_has_one_half():
     assert abs(len(sets.names("choose")) - len(sets.names("report"))) <= 1
     assert set(sets.names("choose")) | set(sets.names("report")) == set(sets.HALVES)
     assert set(sets.names("choose,simulated")) == set(sets.names("choose")) & set(SIMULATED)
+    for table in sets.TABLES:  # at least ten real ones and eight simulated
+        assert len(sets.names(f"{table},real")) >= 10
+        assert len(sets.names(f"{table},simulated")) >= 8
     with pytest.raises(SystemExit, match="no sets are called"):
         sets.names("nothing")
 
@@ -106,6 +109,7 @@ def test_a_run_goes_on_where_it_stopped_and_pairs_what_is_there(tmp_path, monkey
         assert row["low"] <= row["difference"] <= row["high"]
     run.run(["sim-crescents"], ["tree"], 2, 1, path, 200)
     assert fits == [200] * 5
+    assert all("difference" not in row for row in run.read(path))  # judged apart: the best may be another
     assert sorted(row["split"] for row in run.read(path) if row["model"] == "tree") == [0, 1]
 
 
@@ -266,6 +270,7 @@ def test_tuning_takes_the_draw_that_ranks_best_on_folds(stub, monkeypatch):
     model = tuned.Tuned("stub", 3).fit(X, y, t)
     assert model.parameters["factor"] == draws[draws > 0][0]
     assert np.array_equal(model.predict(X), model.parameters["factor"] * X[:, 0])
+    assert model.seconds > model.model.seconds >= 0  # of all fits
 
 
 @pytest.mark.parametrize("name", [name for name in tuned.TUNED if name not in rivals.RIVALS])
@@ -286,6 +291,16 @@ def test_every_model_of_upturn_is_a_contestant():
     models = {name for name, home in REGISTRY.items() if home != "upturn.features"}
     # one is several of others where there are several arms, the other calibrates what it is given
     assert models - made == {"OneVsControl", "UpliftCalibrator"}
+    ranked = named("upturn")
+    assert {type(CONTESTANTS[name](0)).__name__ for name in ranked} == models & made
+    tuned_too = {name.removesuffix("-tuned") for name in named("tuned")}
+    assert set(ranked) - tuned_too == {"auto", "stacking", "svm-cv"}  # which choose for themselves
+    assert set(named("tuned,rivals,upturn,forest")) == {
+        *ranked,
+        *rivals.RIVALS,
+        *(f"{name}-tuned" for name in tuned_too),
+    }
+    assert set(rivals.RIVALS) <= tuned_too
 
 
 def test_every_rival_declares_what_it_needs_and_draws():

@@ -113,3 +113,19 @@ CONTESTANTS: dict[str, Callable[[int], Any]] = {
     # exponents of the uplift machine
     **{f"svm-p{p:g}": partial(lambda p, split: UpliftSVM(p=p), p) for p in (1.0, 1.2, 1.5, 2.0)},
 }
+
+# what a group's name stands for: every model of upturn that ranks in a way of its own, at its defaults; and so on
+GROUPS = {
+    "upturn": (
+        "auto", "bagging", "boosting", "class-transformation", "cts", "differential-svm", "dr", "forest", "r", "s", "stacking", "standard-svm",
+        "subgroup-svm", "svm", "svm-cv", "t", "treated-only", "tree", "two-cost-svm", "ucts", "x",
+    ),
+    "rivals": tuple(RIVALS),
+    "tuned": tuple(f"{name}-tuned" for name in TUNED),
+}  # fmt: skip
+
+
+def named(words: str) -> list[str]:
+    """Contestants by their names and those of groups, with commas."""
+    found = [model for word in words.split(",") for model in GROUPS.get(word, (word,))]
+    return list(dict.fromkeys(found))

@@ -42,7 +42,17 @@ def run(set_names, models, splits, jobs, path, rows=None, kept=None):
         found = [row for row in found if (row["set"], row["model"]) not in first]
         found = [row for row in found if (row["set"], row["model"], row["split"]) not in again] + measured
         found.sort(key=lambda row: (row["set"], row["model"], row["split"]))
-        write(path, found)
+        write(path, paired(found, task, models))
+
+
+def paired(found, task, models):
+    """All rows; of a split for which more models are kept than were judged together, without the differences, as its best may be another."""
+    here = [row for row in found if (row["set"], row["split"]) == task]
+    if {row["model"] for row in here} - set(models):
+        for row in here:
+            for key in ("difference", "low", "high"):
+                row.pop(key, None)
+    return found
 
 
 def _measured(tasks, models, rows, kept, jobs):
