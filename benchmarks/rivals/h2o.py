@@ -23,8 +23,11 @@ def running(threads=1):
         finally:
             h2o.remove_all()
         return
+    from h2o.utils.progressbar import ProgressBar
+
     h2o.init(nthreads=int(threads), verbose=False)
     h2o.no_progress()
+    ProgressBar.MIN_PROGRESS_CHECK_INTERVAL = 0.02  # seconds; it would wait .2 before it asks whether a job is done
     _open.append(True)
     try:
         yield
