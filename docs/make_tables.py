@@ -45,4 +45,4 @@ if __name__ == "__main__":
     for name in PAGES:
         path = DOCS / name
         path.write_text(page(name, path.read_text(encoding="utf-8")), encoding="utf-8")
-    rivals.draw(DOCS / rivals.PICTURE)
+    rivals.draw(DOCS)

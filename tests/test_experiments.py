@@ -248,9 +248,35 @@ def test_a_picture_carries_the_digest_of_its_results(tmp_path):
     assert _draw.digest(_kept.Found([_kept.Row({"a": 1}, [0], [0.6])])) != _draw.digest(found)
 
 
-def test_the_picture_of_ranks_shows_the_committed_results():
-    drawn = _pages.DOCS / make_tables.rivals.PICTURE
-    assert _draw.stamp(drawn) == make_tables.rivals.digest(), "run python docs/make_tables.py"
+@pytest.mark.parametrize("picture", make_tables.rivals.PICTURES)
+def test_the_pictures_of_ranks_show_the_committed_results(picture):
+    shown = make_tables.rivals.digest(make_tables.rivals.PICTURES[picture])
+    assert _draw.stamp(_pages.DOCS / picture) == shown, "run python docs/make_tables.py"
+
+
+def test_the_tuned_are_ranked_with_those_that_choose_for_themselves():
+    rows = [{"model": model, "set": "s"} for model in ("auto", "x", "x-tuned")]
+    assert [row["model"] for row in make_tables.rivals._finals(rows)] == ["auto", "x-tuned"]
+    assert make_tables.rivals._library("econml-forest-dr-tuned") == "econml"
+    lines = [line.split(" | ") for line in make_tables.rivals.drawn().splitlines() if line.startswith("| ")][1:]
+    ranked = {line[0].removeprefix("| ") for line in lines}
+    assert {"auto", "stacking", "svm-cv", "x", "standard-svm", "econml-forest-dr", "causalml-r"} <= ranked
+    assert {line[0].removeprefix("| ") for line in lines if "chooses for itself" in line[-1]} == {
+        "auto",
+        "stacking",
+        "svm-cv",
+    }
+
+
+def test_weights_of_a_regression_that_stops_early_are_those_of_its_chances():
+    from experiments.zaniewicz._rhc import inverse, stopped
+
+    rng = np.random.default_rng(0)
+    X, t = rng.normal(size=(400, 3)) * [1.0, 1.0, 1000.0], rng.integers(0, 2, 400)
+    early, late = (stopped(X, t, steps) for steps in (1, 1000))
+    assert 0 < early.min() <= early.max() < 1
+    assert not np.allclose(early, late)
+    assert inverse(late, t) == pytest.approx(np.where(t == 1, 1 / late, 1 / (1 - late)))
 
 
 def test_a_finding_that_does_not_hold_says_why():

@@ -1,7 +1,9 @@
 """The harness of quality: halves, pairs, truths, and a run from end to end."""
 
 import math
+import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +12,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 from benchmarks.quality import ranks, rivals, run, sets, show, tuned
+from benchmarks.quality.contestants import CONTESTANTS, named
 from benchmarks.quality.simulated import SIMULATED
 from benchmarks.rivals import __main__ as rivals_main
 from benchmarks.rivals import _call, _drive, _speed
 
 from upturn.datasets import PAPER_ROWS
+from upturn.persist._format import REGISTRY
 
 
 def test_every_set_has_one_half():
@@ -22,6 +26,9 @@ def test_every_set_has_one_half():
     assert abs(len(sets.names("choose")) - len(sets.names("report"))) <= 1
     assert set(sets.names("choose")) | set(sets.names("report")) == set(sets.HALVES)
     assert set(sets.names("choose,simulated")) == set(sets.names("choose")) & set(SIMULATED)
+    for table in sets.TABLES:  # at least ten real ones and eight simulated
+        assert len(sets.names(f"{table},real")) >= 10
+        assert len(sets.names(f"{table},simulated")) >= 8
     with pytest.raises(SystemExit, match="no sets are called"):
         sets.names("nothing")
 
@@ -79,6 +86,43 @@ def test_a_run_adds_to_its_file_and_is_shown(tmp_path, capsys):
     assert "svm-p2 did not fit sim-zhao-2d" in printed
 
 
+def test_a_run_goes_on_where_it_stopped_and_pairs_what_is_there(tmp_path, monkeypatch):
+    """What was fitted is not fitted again; differences are to the best of all models of a split, on the same rows."""
+    path, kept, fits = tmp_path / "few.json", tmp_path / "kept", []
+    one = run._one
+
+    def counted(model, train, test):
+        fits.append(len(train.y))
+        return one(model, train, test)
+
+    monkeypatch.setattr(run, "_one", counted)
+    run.run(["sim-crescents"], ["svm-p1.2", "standard-svm"], 1, 1, path, 200, kept)
+    run.run(["sim-crescents"], ["svm-p1.2", "standard-svm", "tree"], 1, 1, path, 200, kept)
+    assert fits == [200] * 3
+    rows = {row["model"]: row for row in run.read(path)}
+    assert {row["learnt"] for row in rows.values()} == {200}
+    assert "policy" not in rows["standard-svm"] or rows["standard-svm"]["policy"] is None  # it only ranks
+    best = max(rows.values(), key=lambda row: row["auuc"])
+    assert (best["difference"], best["low"], best["high"]) == (0.0, 0.0, 0.0)
+    for row in rows.values():
+        assert row["difference"] == pytest.approx(row["auuc"] - best["auuc"], abs=2e-5)
+        assert row["low"] <= row["difference"] <= row["high"]
+    run.run(["sim-crescents"], ["tree"], 2, 1, path, 200)
+    assert fits == [200] * 5
+    assert all("difference" not in row for row in run.read(path))  # judged apart: the best may be another
+    assert sorted(row["split"] for row in run.read(path) if row["model"] == "tree") == [0, 1]
+
+
+def test_some_rows_are_a_part_of_them():
+    train, _ = sets.load("sim-crescents").split(0)
+    few = train.some(100, 3)
+    assert len(few.y) == len(few.X) == len(few.treatment) == len(few.effect) == 100
+    whole = {tuple(row) for row in np.asarray(train.X)}
+    assert all(tuple(row) in whole for row in np.asarray(few.X))
+    assert np.array_equal(few.y, train.some(100, 3).y)
+    assert train.some(10**6, 3) is train
+
+
 def test_standard_error_counts_the_overlap_of_splits():
     pairs = [0.1, 0.3, 0.2, 0.4]
     plain = np.std(pairs, ddof=1) / 2
@@ -113,6 +157,94 @@ def stub(monkeypatch, tmp_path):
     monkeypatch.setattr(_call, "HERE", tmp_path)
     monkeypatch.setattr(_call, "python_of", lambda name: sys.executable)
     monkeypatch.setattr(rivals, "RIVALS", {"stub": "stub", "refuses": "stub"})
+    yield from sessions(monkeypatch)
+
+
+@pytest.fixture
+def many(monkeypatch, tmp_path):
+    """A rival that says in which process it runs, what is drawn there and what it shares."""
+    (tmp_path / "many.py").write_text(
+        "import contextlib, os, random\n"
+        "import numpy as np\n"
+        "state = []\n"
+        "@contextlib.contextmanager\n"
+        "def shared():\n"
+        "    state.append('open')\n"
+        "    yield\n"
+        "def model(X, y, t, asked, seed, how='well'):\n"
+        "    print('a library that talks')\n"
+        "    if how == 'raises':\n"
+        "        raise RuntimeError('two\\nlines')\n"
+        "    if how == 'ends':\n"
+        "        os._exit(3)\n"
+        "    return [os.getpid(), len(state), random.random(), np.random.rand()]\n"
+        "REQUIRES, JOBS, DRAWS, SHARED, MODELS = ('numpy',), {}, {}, shared, {'many': model}\n"
+    )
+    monkeypatch.setattr(_call, "HERE", tmp_path)
+    monkeypatch.setattr(_call, "python_of", lambda name: sys.executable)
+    monkeypatch.setattr(rivals, "RIVALS", {"many": "many"})
+    yield from sessions(monkeypatch)
+
+
+def sessions(monkeypatch):
+    """Processes of the test's own, which end with it."""
+    monkeypatch.setattr(rivals, "_sessions", {})
+    yield
+    for session in rivals._sessions.values():
+        session.close()
+
+
+def test_one_process_takes_all_draws_and_none_sees_the_one_before(many):
+    rows = {"X": np.zeros((2, 1)), "y": np.zeros(2), "t": np.zeros(2), "asked": np.zeros((4, 1)), "seed": 3}
+    first, again = (rivals.together("many", rows).result for _ in range(2))
+    assert np.array_equal(first, again)  # the process, and its draws
+    assert first[1] == 1
+    with pytest.raises(ValueError, match="many, many: RuntimeError: two lines"):
+        rivals.together("many", {**rows, "how": "raises"})
+    assert np.array_equal(rivals.together("many", rows).result, first)
+    with pytest.raises(ValueError, match="many, many: ended with 3"):
+        rivals.together("many", {**rows, "how": "ends"})
+    restarted = rivals.together("many", rows).result
+    assert restarted[0] != first[0]
+    assert np.array_equal(restarted[1:], first[1:])
+    session = rivals._sessions["many"]
+    assert session.close() == 0
+    assert session.close() is None
+    assert rivals.alone("many", rows).result[0] not in (first[0], restarted[0])
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="as the kernel of Linux counts")
+def test_a_small_table_may_come_first(monkeypatch, tmp_path):
+    """What a call loads and keeps is there when the memory of the next is looked at."""
+    (tmp_path / "slow.py").write_text(
+        "import numpy as np\n"
+        "seen = []\n"
+        "def job(n):\n"
+        "    seen.append(n if seen else np.ones(10_000_000))\n"
+        "    return [len(seen), float(np.sum(seen[-1]))]\n"
+        "REQUIRES, JOBS, MODELS, DRAWS = ('numpy',), {'job': job}, {}, {}\n"
+    )
+    monkeypatch.setattr(_call, "HERE", tmp_path)
+    monkeypatch.setattr(_call, "python_of", lambda name: sys.executable)
+    warm = _call.call("slow", "JOBS", "job", {"n": 7}, first={"n": 3})
+    assert warm.result.tolist() == [2.0, 7.0]
+    cold = _call.call("slow", "JOBS", "job", {"n": 7})
+    assert cold.result[0] == 1
+    assert warm.extra + 70e6 < cold.extra
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="as the kernel of Linux counts")
+def test_a_process_that_left_the_session_is_counted():
+    work = "x = bytearray(50_000_000); y = sum(range(3_000_000)); print(flush=True); input()"
+    before = _drive.family()
+    with subprocess.Popen(
+        [sys.executable, "-c", work], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as started:
+        started.stdout.readline()
+        seconds, held = (now - then for now, then in zip(_drive.family(), before, strict=True))
+        started.communicate(b"\n")
+    assert held > 50e6
+    assert seconds > 0.02
 
 
 def test_a_rival_is_fitted_in_a_process_of_its_own(stub):
@@ -138,6 +270,37 @@ def test_tuning_takes_the_draw_that_ranks_best_on_folds(stub, monkeypatch):
     model = tuned.Tuned("stub", 3).fit(X, y, t)
     assert model.parameters["factor"] == draws[draws > 0][0]
     assert np.array_equal(model.predict(X), model.parameters["factor"] * X[:, 0])
+    assert model.seconds > model.model.seconds >= 0  # of all fits
+
+
+@pytest.mark.parametrize("name", [name for name in tuned.TUNED if name not in rivals.RIVALS])
+def test_draws_of_upturns_models_are_parameters_that_they_take(name):
+    make, draw = tuned.TUNED[name]
+    train, test = sets.load("sim-crescents").split(0)
+    train, test = train.some(150, 0), test.some(150, 0)
+    rng = np.random.default_rng(1)
+    for parameters in (draw(rng), draw(rng)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            score = make(train.y, 0, **parameters).fit(train.X, train.y, train.treatment).predict(test.X)
+        assert np.isfinite(score).all()
+
+
+def test_every_model_of_upturn_is_a_contestant():
+    made = {type(CONTESTANTS[name](0)).__name__ for name in CONTESTANTS if name not in rivals.RIVALS}
+    models = {name for name, home in REGISTRY.items() if home != "upturn.features"}
+    # one is several of others where there are several arms, the other calibrates what it is given
+    assert models - made == {"OneVsControl", "UpliftCalibrator"}
+    ranked = named("upturn")
+    assert {type(CONTESTANTS[name](0)).__name__ for name in ranked} == models & made
+    tuned_too = {name.removesuffix("-tuned") for name in named("tuned")}
+    assert set(ranked) - tuned_too == {"auto", "stacking", "svm-cv"}  # which choose for themselves
+    assert set(named("tuned,rivals,upturn,forest")) == {
+        *ranked,
+        *rivals.RIVALS,
+        *(f"{name}-tuned" for name in tuned_too),
+    }
+    assert set(rivals.RIVALS) <= tuned_too
 
 
 def test_every_rival_declares_what_it_needs_and_draws():
@@ -196,6 +359,34 @@ def test_ranks_and_their_critical_difference(tmp_path):
     assert ranks.cliques(found) == [(1, 2)]
     ranks.draw(found, tmp_path / "ranks.png")
     assert (tmp_path / "ranks.png").stat().st_size > 1000
+
+
+def test_paired_intervals_count_a_trial_once():
+    """Six sets of one trial that say the same are one observation; so are those of two that share their name."""
+    apart = {"colon-death": 0.2, "colon-recur": 0.4, "pbc": -0.1, "sim-steps": 0.3, "sim-steep": 0.1}
+    rows = [
+        {
+            "set": name,
+            "model": model,
+            "split": k,
+            "scale": 2.0,
+            "auuc": 1.0 + k + (2.0 * apart[name] if model == "b" else 0.0),
+        }
+        for name in apart
+        for model in ("a", "b")
+        for k in range(2)
+    ]
+    rows.append({"set": "only b", "model": "b", "split": 0, "scale": 1.0, "auuc": 9.0})
+    found = ranks.paired(rows, "b", "a")
+    assert found.sets == 5
+    assert found.mean == pytest.approx(0.18)
+    sums = np.array([0.2 + 0.4 - 0.36, -0.1 - 0.18, 0.3 - 0.18, 0.1 - 0.18])
+    error = math.sqrt(4 / 3 * (sums**2).sum()) / 5
+    assert found.high - found.mean == pytest.approx(3.182 * error, rel=1e-3)  # t with 3 degrees
+    assert found.mean - found.low == pytest.approx(found.high - found.mean)
+    alone = ranks.paired([row for row in rows if row["set"].startswith("colon")], "b", "a")
+    assert alone.mean == pytest.approx(0.3)
+    assert math.isnan(alone.low)
 
 
 def test_the_page_of_rivals_is_made_of_the_committed_results():

@@ -10,14 +10,14 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
-from benchmarks.quality.rivals import RIVALS, Rival
+from benchmarks.quality.rivals import RIVALS, Rival, together
 from benchmarks.quality.tuned import TUNED, Tuned
 
 from upturn._nuisance import _boosted as default_trees
 from upturn.boosting import UpliftBagging, UpliftBoosting
 from upturn.ensemble import UpliftAuto, UpliftStacking
-from upturn.meta import ClassTransformation, DRLearner, RLearner, SLearner, TLearner, XLearner
-from upturn.svm import DifferentialSVM, UpliftSVM
+from upturn.meta import ClassTransformation, DRLearner, RLearner, SLearner, TLearner, TreatedOnly, XLearner
+from upturn.svm import DifferentialSVM, StandardSVM, SubgroupSVM, TwoCostSVM, UpliftSVM, UpliftSVMCV
 from upturn.trees import CTSForest, UCTSForest, UpliftForest, UpliftTree
 
 
@@ -66,9 +66,14 @@ CONTESTANTS: dict[str, Callable[[int], Any]] = {
     "s": _plain(SLearner),
     "stacking": _seeded(UpliftStacking),
     "stacking-dr": _seeded(UpliftStacking, loss="dr"),
+    "standard-svm": _plain(StandardSVM),
+    "subgroup-svm": _plain(SubgroupSVM),
     "svm": _plain(UpliftSVM),
+    "svm-cv": _seeded(UpliftSVMCV),
     "t": _seeded(TLearner),
+    "treated-only": _seeded(TreatedOnly),
     "tree": _seeded(UpliftTree),
+    "two-cost-svm": _plain(TwoCostSVM),
     "ucts": _seeded(UCTSForest),
     "x": _plain(XLearner),
     # leaves, smallest shares and sizes of CTS; centring of forests
@@ -102,9 +107,25 @@ CONTESTANTS: dict[str, Callable[[int], Any]] = {
         for parts in (1, 4, 8, 16)
     },
     # other libraries, in interpreters of their own
-    **{name: partial(Rival, name) for name in RIVALS},
+    **{name: partial(lambda name, split: Rival(name, split, together), name) for name in RIVALS},
     # twenty draws of parameters, chosen on the training rows
     **{f"{name}-tuned": partial(Tuned, name) for name in TUNED},
     # exponents of the uplift machine
     **{f"svm-p{p:g}": partial(lambda p, split: UpliftSVM(p=p), p) for p in (1.0, 1.2, 1.5, 2.0)},
 }
+
+# what a group's name stands for: every model of upturn that ranks in a way of its own, at its defaults; and so on
+GROUPS = {
+    "upturn": (
+        "auto", "bagging", "boosting", "class-transformation", "cts", "differential-svm", "dr", "forest", "r", "s", "stacking", "standard-svm",
+        "subgroup-svm", "svm", "svm-cv", "t", "treated-only", "tree", "two-cost-svm", "ucts", "x",
+    ),
+    "rivals": tuple(RIVALS),
+    "tuned": tuple(f"{name}-tuned" for name in TUNED),
+}  # fmt: skip
+
+
+def named(words: str) -> list[str]:
+    """Contestants by their names and those of groups, with commas."""
+    found = [model for word in words.split(",") for model in GROUPS.get(word, (word,))]
+    return list(dict.fromkeys(found))

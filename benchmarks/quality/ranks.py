@@ -7,7 +7,7 @@ import json
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata, studentized_range
+from scipy.stats import rankdata, studentized_range, t
 
 
 class Ranks(NamedTuple):
@@ -39,6 +39,52 @@ def ranks(rows: list[dict[str, Any]], measure: str = "auuc") -> Ranks:
     critical = float(studentized_range.ppf(0.95, k, np.inf) / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n)))
     order = np.argsort(mean, kind="stable")
     return Ranks([models[i] for i in order], mean[order], critical, n)
+
+
+class Paired(NamedTuple):
+    """What a model has more than another: mean over sets and its 95% interval, nan with a single trial; and on how many sets."""
+
+    mean: float
+    low: float
+    high: float
+    sets: int
+
+
+def trial_of(name: str) -> str:
+    """Whose rows a set is made of: outcomes and arms of one trial are several sets, simulations have rows of their own."""
+    return name if name.startswith("sim-") else name.split("-")[0]
+
+
+def paired(rows: list[dict[str, Any]], model: str, best: str, measure: str = "auuc") -> Paired:
+    r"""The measure of a model less that of the best, paired by split, in standard deviations of the outcome.
+
+    Means over splits are averaged over sets. Sets of one trial share their rows, so the standard error sums within trials before it squares:
+    :math:`\sqrt{G / (G - 1)} \sqrt{\sum_g (\sum_{s \in g} (d_s - \bar d))^2} / S` for G trials with S sets, and the quantile is that of t with G - 1 degrees.
+    """
+    ours, theirs = _scaled(rows, model, measure), _scaled(rows, best, measure)
+    apart = {
+        name: float(np.mean([value - theirs[name][k] for k, value in mine.items() if k in theirs[name]]))
+        for name, mine in ours.items()
+        if mine.keys() & theirs.get(name, {}).keys()
+    }
+    mean = float(np.mean(list(apart.values())))
+    sums: dict[str, float] = {}
+    for name, value in apart.items():
+        sums[trial_of(name)] = sums.get(trial_of(name), 0.0) + value - mean
+    trials = len(sums)
+    error = float("nan")
+    if trials > 1:
+        error = float(np.sqrt(trials / (trials - 1) * sum(one * one for one in sums.values())) / len(apart))
+    reach = float(t.ppf(0.975, max(trials - 1, 1))) * error
+    return Paired(mean, mean - reach, mean + reach, len(apart))
+
+
+def _scaled(rows: list[dict[str, Any]], model: str, measure: str) -> dict[str, dict[int, float]]:
+    found: dict[str, dict[int, float]] = {}
+    for row in rows:
+        if row["model"] == model and row.get(measure) is not None:
+            found.setdefault(row["set"], {})[row["split"]] = row[measure] / row["scale"]
+    return found
 
 
 def cliques(found: Ranks) -> list[tuple[int, int]]:

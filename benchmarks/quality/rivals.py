@@ -1,4 +1,4 @@
-"""Models of other libraries as contestants, each fitted by its file of ``benchmarks/rivals`` in an interpreter of its own.
+"""Models of other libraries as contestants, each fitted by its file of ``benchmarks/rivals`` in an interpreter of its own, which fits all of the run.
 
     make bench-install
     python -m benchmarks.quality run --sets simulated --models forest,econml-causal-forest …
@@ -9,11 +9,12 @@ and missing numbers means, as for upturn's linear models.
 
 from __future__ import annotations
 
+import atexit
 import sys
 from typing import Any
 
 import numpy as np
-from benchmarks.rivals._call import call, files, installed
+from benchmarks.rivals._call import Answer, Session, call, files, installed
 
 # contestant -> the file it is in
 RIVALS = {model: name for name, module in files().items() for model in module.MODELS}
@@ -28,11 +29,28 @@ def available(models: list[str]) -> list[str]:
     return [model for model in models if model not in absent]
 
 
+_sessions: dict[str, Session] = {}
+
+
+def together(name: str, rows: dict[str, Any]) -> Answer:
+    """What a contestant predicts, by the one process of its library that this one has: twenty draws would else load it sixty times."""
+    library = RIVALS[name]
+    if library not in _sessions:
+        _sessions[library] = Session(library)
+        atexit.register(_sessions[library].close)
+    return _sessions[library].call("MODELS", name, rows)
+
+
+def alone(name: str, rows: dict[str, Any]) -> Answer:
+    """The same by a process that is started for it and ends, so that its time holds that of loading the library."""
+    return call(RIVALS[name], "MODELS", name, rows)
+
+
 class Rival:
     """A model of another library, with the methods that the runner calls; it is fitted when it is asked."""
 
-    def __init__(self, name: str, seed: int, **parameters: Any) -> None:
-        self.name, self.seed, self.parameters = name, seed, parameters
+    def __init__(self, name: str, seed: int, by: Any = alone, **parameters: Any) -> None:
+        self.name, self.seed, self.by, self.parameters = name, seed, by, parameters
         self.seconds = float("nan")  # processor time of its fit
 
     def fit(self, X, y, treatment):
@@ -55,7 +73,7 @@ class Rival:
 
         asked = self._encoder.transform(conform_table(X, self._schema, self.name))
         rows = {**self._rows, "asked": asked, "seed": self.seed, **self.parameters}
-        answer = call(RIVALS[self.name], "MODELS", self.name, rows)
+        answer = self.by(self.name, rows)
         self.seconds, self._score = answer.seconds, answer.result.reshape(len(asked), -1)[:, 0]
         return self._score
 

@@ -13,8 +13,12 @@ from pathlib import Path
 RESULTS = Path(__file__).resolve().parent / "results"
 
 
-def run(set_names, models, splits, jobs, path):
-    """Add rows to the file at ``path``; rows of the same set and model from an earlier run are replaced."""
+def run(set_names, models, splits, jobs, path, rows=None, kept=None):
+    """Add rows to the file at ``path``, after every split; rows of the same set and model from an earlier run are replaced.
+
+    ``rows`` are the most rows to learn from. What every fit gave is kept in the folder ``kept``, if there is one, and taken from there by the next run: splits are
+    judged with all their models together.
+    """
     from benchmarks.quality.contestants import CONTESTANTS
     from benchmarks.quality.rivals import available
     from benchmarks.quality.sets import load
@@ -23,27 +27,42 @@ def run(set_names, models, splits, jobs, path):
     if unknown:
         raise SystemExit(f"no contestants are called {unknown}: there are {sorted(CONTESTANTS)}")
     models = available(models)
-    # Largest first, so that the last job to end is a short one.
+    # First splits first, so that a run that is stopped has all sets; of them the largest, so that the last job to end is a short one.
     tasks = [
         (name, k)
         for name in sorted(set_names, key=lambda name: -load(name).rows)
         for k in range(load(name).splits(splits))
     ]
-    rows = []
+    tasks.sort(key=lambda task: task[1])
+    found = read(path) if path.exists() else []
+    for task, measured in _measured(tasks, models, rows, kept, jobs):
+        _tell(measured, task)
+        first = {(task[0], model) for model in models} if task[1] == 0 else set()
+        again = {(row["set"], row["model"], row["split"]) for row in measured}
+        found = [row for row in found if (row["set"], row["model"]) not in first]
+        found = [row for row in found if (row["set"], row["model"], row["split"]) not in again] + measured
+        found.sort(key=lambda row: (row["set"], row["model"], row["split"]))
+        write(path, paired(found, task, models))
+
+
+def paired(found, task, models):
+    """All rows; of a split for which more models are kept than were judged together, without the differences, as its best may be another."""
+    here = [row for row in found if (row["set"], row["split"]) == task]
+    if {row["model"] for row in here} - set(models):
+        for row in here:
+            for key in ("difference", "low", "high"):
+                row.pop(key, None)
+    return found
+
+
+def _measured(tasks, models, rows, kept, jobs):
     if jobs == 1:
         for task in tasks:
-            rows += _watched(measure(*task, models), task)
-    else:
-        with ProcessPoolExecutor(jobs, initializer=_one_thread) as pool:
-            for task, found in zip(
-                tasks, pool.map(measure, *zip(*tasks, strict=True), [models] * len(tasks)), strict=True
-            ):
-                rows += _watched(found, task)
-    again = {(row["set"], row["model"]) for row in rows}
-    if path.exists():
-        rows += [row for row in read(path) if (row["set"], row["model"]) not in again]
-    rows.sort(key=lambda row: (row["set"], row["model"], row["split"]))
-    write(path, rows)
+            yield task, measure(*task, models, rows, kept)
+        return
+    with ProcessPoolExecutor(jobs, initializer=_one_thread) as pool:
+        lists = [[one] * len(tasks) for one in (models, rows, kept)]
+        yield from zip(tasks, pool.map(measure, *zip(*tasks, strict=True), *lists), strict=True)
 
 
 _SHARED = ("set", "half", "simulated", "model")
@@ -91,57 +110,96 @@ def _one_thread():
         os.environ[name] = "1"
 
 
-def _watched(rows, task):
-    print(
-        f"{task[0]} {task[1]}: " + ", ".join(f"{row['model']} {row.get('auuc', 'failed')}" for row in rows),
-        file=sys.stderr,
-    )
-    return rows
+def _tell(rows, task):
+    areas = ", ".join(f"{row['model']} {row.get('auuc', 'failed')}" for row in rows)
+    print(f"{task[0]} {task[1]}: {areas}", file=sys.stderr)
 
 
-def measure(name, k, models):
-    """The rows of all models on the k-th split of a set."""
-    from benchmarks.quality.contestants import CONTESTANTS
+def measure(name, k, models, rows=None, kept=None):
+    """The rows of all models on the k-th split of a set, learning from at most so many rows."""
     from benchmarks.quality.sets import load
 
     chosen = load(name)
     train, test = chosen.split(k)
+    if rows is not None:
+        train = train.some(rows, k)
     common = {
         "set": name,
         "half": chosen.half,
         "simulated": chosen.simulated,
         "split": k,
         "scale": _round(float(train.y.std())),
+        **({} if rows is None else {"learnt": len(train.y)}),
     }
-    return [{**common, "model": model, **_one(CONTESTANTS[model](k), train, test)} for model in models]
+    scores, found = {}, {}
+    for model in models:
+        found[model], score = _kept(kept, model, name, k, train, test)
+        if score is not None:
+            scores[model] = score
+    for model, line in against_best(scores, {model: found[model]["auuc"] for model in scores}, test).items():
+        found[model] |= line
+    return [{**common, "model": model, **found[model]} for model in models]
+
+
+def _kept(folder, model, name, k, train, test):
+    """What a fit gave and the scores of the test rows; from the file of an earlier run, if there is one."""
+    from benchmarks.quality.contestants import CONTESTANTS
+
+    path = folder / f"{name} {k} {len(train.y)}" / f"{model}.json" if folder else None
+    if path and path.exists():
+        kept = json.loads(path.read_text())
+        return kept["found"], kept["score"]
+    found, score = _one(CONTESTANTS[model](k), train, test)
+    if path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.with_suffix(".part").write_text(json.dumps({"found": found, "score": score}))
+        os.replace(path.with_suffix(".part"), path)
+    return found, score
+
+
+def against_best(scores, areas, test):
+    """AUUC less that of the best of a split, and the 95% interval of the difference, both judged on the same replicates of the test rows."""
+    from upturn.metrics import compare
+
+    if len(scores) < 2:
+        return {}
+    best = max(areas, key=areas.get)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        paired = compare(test.y, scores, test.treatment, metric="auuc", baseline=best, n_bootstrap=200)
+    columns = ("difference", "low", "high")
+    lines = zip(paired["model"], *(paired[column] for column in columns), strict=True)
+    found = {model: dict(zip(columns, map(_round, values), strict=True)) for model, *values in lines}
+    return {best: dict.fromkeys(columns, 0.0), **found}
 
 
 def _one(model, train, test):
-    """What one fit gives: areas, agreement with the truth, processor seconds, and the warnings of fit."""
+    """What one fit gives: areas, agreement with the truth, processor seconds, and the warnings of fit; and its scores, None where it failed."""
+    import numpy as np
+
+    from upturn.metrics import auuc
+
     start = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             model.fit(train.X, train.y, train.treatment)
+            seconds, said = time.process_time() - start, sorted({warning.category.__name__ for warning in caught})
+            score = np.asarray(model.predict(test.X), dtype=float).reshape(len(test.y), -1)[:, 0]
         except (ValueError, TypeError) as error:
-            return {"failed": f"{type(error).__name__}: {error}"[:160]}
-    seconds = time.process_time() - start
-    import numpy as np
-
-    from upturn.metrics import auuc
-
-    try:
-        score = np.asarray(model.predict(test.X), dtype=float).reshape(len(test.y), -1)[:, 0]
-    except ValueError as error:
-        return {"failed": f"{type(error).__name__}: {error}"[:160]}
+            return {"failed": f"{type(error).__name__}: {error}"[:160]}, None
     seconds = getattr(model, "seconds", seconds)  # of a rival, which is fitted elsewhere
     found = {"auuc": auuc(test.y, score, test.treatment), "seconds": seconds, "distinct": len(np.unique(score))}
     if test.effect is not None:
-        found |= truth(score, test.effect, np.asarray(model.recommend(test.X)))
+        try:
+            recommended = np.asarray(model.recommend(test.X))
+        except (AttributeError, ValueError):  # a score that only ranks
+            recommended = None
+        found |= truth(score, test.effect, recommended)
     found = {key: _round(value) for key, value in found.items()}
-    if caught:
-        found["warnings"] = sorted({warning.category.__name__ for warning in caught})
-    return found
+    if said:
+        found["warnings"] = said
+    return found, score.tolist()
 
 
 def truth(score, effect, recommended):
@@ -149,7 +207,7 @@ def truth(score, effect, recommended):
 
     ``correlation``, ``rank_correlation`` (0 for a constant score); ``share``, the area of the score's uplift curve over the diagonal,
     in true effects, as a share of the oracle's; ``policy``, the true gain of treating whom the model recommends to treat, as a
-    share of the gain of treating whoever it helps. None where the truth is constant, or helps nobody.
+    share of the gain of treating whoever it helps. None where the truth is constant, or helps nobody, or where the score has no zero.
     """
     import numpy as np
     from scipy.stats import rankdata
@@ -163,9 +221,10 @@ def truth(score, effect, recommended):
         rank = rankdata(by) / len(by)  # ties share their mean rank, and so their mean gain
         return float((rank - rank.mean()) @ (effect - effect.mean())) / len(by)
 
-    treated = np.asarray(recommended != 0).reshape(-1)
     best = float(np.maximum(effect, 0.0).sum())
-    found = {"policy": float(effect[treated].sum()) / best if best > 0 else None}
+    found = {"policy": None}
+    if recommended is not None and best > 0:
+        found = {"policy": float(effect[np.asarray(recommended != 0).reshape(-1)].sum()) / best}
     if np.ptp(effect) < 1e-12:
         return {"correlation": None, "rank_correlation": None, "share": None, **found}
     return {

@@ -84,6 +84,23 @@ HALVES: dict[str, str] = {
 }
 
 
+# Sets with two outcomes and one treatment that are compared beside rivals: at defaults, and with draws of parameters
+_SIMULATED = (
+    "sim-collinear", "sim-crescents", "sim-customers", "sim-interaction", "sim-prognostic-binary", "sim-randomised-small", "sim-steps",
+    "sim-unbalanced",
+)  # fmt: skip
+TABLES = {
+    "field": (
+        "BMT-agvh", "BMT-cgvh", "colon-death", "colon-lev-death", "colon-lev-recur", "colon-lev5fu-death", "colon-lev5fu-recur", "colon-recur",
+        "hodg", "pbc", "veteran", *_SIMULATED,
+    ),
+    "drawn": (
+        "BMT-agvh", "BMT-cgvh", "Hillstrom-visit-m", "Hillstrom-visit-w", "bladder", "burn", "colon-death", "colon-recur", "pbc", "veteran",
+        *_SIMULATED,
+    ),
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Part:
     """Rows to learn from or to test on; ``effect`` is the truth, where it is known."""
@@ -92,6 +109,13 @@ class Part:
     y: np.ndarray
     treatment: np.ndarray
     effect: np.ndarray | None
+
+    def some(self, rows: int, seed: int) -> Part:
+        """At most so many of the rows, drawn at random, in their order."""
+        if len(self.y) <= rows:
+            return self
+        drawn = np.sort(np.random.default_rng([seed, rows]).permutation(len(self.y))[:rows])
+        return _part(self, drawn)
 
 
 @dataclass(frozen=True)
@@ -111,8 +135,9 @@ class QualitySet:
 
 
 def names(wanted: str) -> list[str]:
-    """The sets meant by "choose", "report", "all", "real", "simulated", or names with commas; "choose,simulated" is both."""
+    """The sets meant by "choose", "report", "all", "real", "simulated", "field", "drawn", or names with commas; "choose,simulated" is both."""
     groups = {
+        **{table: set(own) for table, own in TABLES.items()},
         "all": set(HALVES),
         "simulated": set(SIMULATED),
         "real": set(HALVES) - set(SIMULATED),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import subprocess
@@ -83,17 +84,70 @@ def environment(name: str) -> dict[str, str]:
     return {**kept, **ours, **dict.fromkeys(threads, "1")}
 
 
-def call(contestant: str, table: str, job: str, rows: dict[str, Any], repeats: int = 1) -> Answer:
-    """Call ``TABLE[job]`` of a contestant's file with arrays, in a process and session of its own."""
+def call(
+    contestant: str, table: str, job: str, rows: dict[str, Any], repeats: int = 1, first: dict[str, Any] | None = None
+) -> Answer:
+    """Call ``TABLE[job]`` of a contestant's file with arrays, in a process and session of its own, and with those of ``first`` before."""
     with tempfile.TemporaryDirectory() as folder:
         given, answer = Path(folder, "given.npz"), Path(folder, "answer.npz")
         np.savez(given, **rows)
         command = [python_of(contestant), DRIVE, HERE / f"{contestant}.py", table, job, given, answer, str(repeats)]
+        if first is not None:
+            command.append(Path(folder, "first.npz"))
+            np.savez(command[-1], **first)
         done = subprocess.run(
             command, env=environment(contestant), capture_output=True, text=True, check=False, start_new_session=True
         )
         if done.returncode:
             said = done.stderr.strip().splitlines()
             raise ValueError(f"{contestant}, {job}: {said[-1] if said else f'ended with {done.returncode}'}")
-        found = np.load(answer)
-        return Answer(found["result"], float(found["seconds"]), int(found["extra"]))
+        return _read(answer)
+
+
+class Session:
+    """A process of a contestant that answers one call after the other, so that what its library loads is paid once; it starts at the first call."""
+
+    def __init__(self, contestant: str) -> None:
+        self.contestant = contestant
+        self._process: subprocess.Popen[str] | None = None
+
+    def call(self, table: str, job: str, rows: dict[str, Any]) -> Answer:
+        """As :func:`call`, but that memory is not measured; a process that has ended starts again at the next call."""
+        if self._process is None:
+            command = [python_of(self.contestant), DRIVE, HERE / f"{self.contestant}.py"]
+            self._process = subprocess.Popen(
+                command, env=environment(self.contestant), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+            )  # fmt: skip
+        with tempfile.TemporaryDirectory() as folder:
+            given, answer = Path(folder, "given.npz"), Path(folder, "answer.npz")
+            np.savez(given, **rows)
+            said = self._ask("\t".join([table, job, str(given), str(answer)]))
+            if said != "\n":
+                ended = f"ended with {self.close()}" if not said else said.strip()
+                raise ValueError(f"{self.contestant}, {job}: {ended}")
+            return _read(answer)
+
+    def _ask(self, line: str) -> str:
+        """The line that answers, without its end if the process has ended."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+        return self._process.stdout.readline()
+
+    def close(self) -> int | None:
+        """End the process; what it ended with."""
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        with contextlib.suppress(BrokenPipeError):
+            process.communicate()
+        return process.returncode
+
+
+def _read(answer: Path) -> Answer:
+    found = np.load(answer)
+    return Answer(found["result"], float(found["seconds"]), int(found["extra"]))

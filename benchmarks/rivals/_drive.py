@@ -1,9 +1,13 @@
 """Run by a rival's interpreter: one function of its file, on arrays.
 
-    python _drive.py FILE.py TABLE NAME GIVEN.npz ANSWER.npz REPEATS
+    python _drive.py FILE.py TABLE NAME GIVEN.npz ANSWER.npz REPEATS [FIRST.npz]
+    python _drive.py FILE.py                # and lines of standard input: TABLE, NAME, GIVEN.npz and ANSWER.npz, tabs between them
 
 ``TABLE`` is JOBS or MODELS. What comes out are its result, the least processor time of the repeats and the most memory that the process and those
-it started held at once, beyond what they held before the last, when what earlier repeats had left free was given back. Nothing of upturn is imported here.
+it started held at once, beyond what they held before the last, when what earlier repeats had left free was given back. ``FIRST`` is a small table that is asked
+about before, so that what is loaded and compiled does not count. Of lines that are read the memory is
+not looked at, each is answered by a line, empty or what went wrong, and what a library loads or starts (``SHARED`` of its file) serves all of them.
+Nothing of upturn is imported here.
 """
 
 import contextlib
@@ -11,6 +15,7 @@ import ctypes
 import gc
 import importlib.util
 import os
+import random
 import resource
 import sys
 import threading
@@ -26,19 +31,24 @@ _TICK, _PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 
 
 def family():
-    """Processes of this session: (processor seconds so far, bytes they hold); of others the seconds are known to a hundredth."""
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds, held, session = time.process_time() + ended.ru_utime + ended.ru_stime, 0, os.getsid(0)
+    """Processes of this session and those that they started: (processor seconds so far, bytes they hold); of others the seconds are known to a hundredth."""
+    ended, found, session = resource.getrusage(resource.RUSAGE_CHILDREN), {}, os.getsid(0)
     for entry in Path("/proc").iterdir():
         try:
             fields = (entry / "stat").read_text().rsplit(")", 1)[1].split() if entry.name.isdigit() else None
         except OSError:  # it has ended
             continue
-        if fields and int(fields[3]) == session:
-            own = int(entry.name) == os.getpid()
-            seconds += 0.0 if own else sum(map(int, fields[11:15])) / _TICK  # those it started and that have ended, too
-            held += int(fields[21]) * _PAGE
-    return seconds, held
+        if fields:
+            found[int(entry.name)] = fields
+    ours = {pid for pid, fields in found.items() if int(fields[3]) == session}
+    while (
+        more := {pid for pid, fields in found.items() if int(fields[1]) in ours} - ours
+    ):  # H2O's server has a session of its own
+        ours |= more
+    seconds = time.process_time() + ended.ru_utime + ended.ru_stime
+    for pid in ours - {os.getpid()}:
+        seconds += sum(map(int, found[pid][11:15])) / _TICK  # those it started and that have ended, too
+    return seconds, sum(int(found[pid][21]) * _PAGE for pid in ours)
 
 
 def give_back():
@@ -93,11 +103,16 @@ def load(path):
     return module
 
 
-def main(path, table, name, given, answer, repeats):
+def read(given):
+    """Arrays, and numbers and words where an array has no axis."""
+    return {key: value if value.ndim else value.item() for key, value in np.load(given).items()}
+
+
+def main(path, table, name, given, answer, repeats, first=None):
     warnings.simplefilter("ignore")
-    job = getattr(load(path), table)[name]
-    rows = {key: value if value.ndim else value.item() for key, value in np.load(given).items()}
-    seconds = []
+    job, rows, seconds = getattr(load(path), table)[name], read(given), []
+    if first:
+        job(**read(first))
     for repeat in range(int(repeats)):
         if repeat == int(repeats) - 1:
             with Peak() as peak:
@@ -111,5 +126,25 @@ def main(path, table, name, given, answer, repeats):
     np.savez(answer, result=np.asarray(result, float), seconds=min(seconds), extra=peak.extra)
 
 
+def serve(path):
+    """Answer lines until there are no more; every call starts from the same state of the global generators, whatever ran before."""
+    warnings.simplefilter("ignore")
+    module, lines = load(path), os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a library prints is no answer
+    with getattr(module, "SHARED", contextlib.nullcontext)():
+        for line in sys.stdin:
+            table, name, given, answer = line.rstrip("\n").split("\t")
+            random.seed(0)
+            np.random.seed(0)  # noqa: NPY002 - theirs
+            try:
+                start = family()[0]
+                result = np.asarray(getattr(module, table)[name](**read(given)), float)
+                np.savez(answer, result=result, seconds=family()[0] - start, extra=0)
+                said = ""
+            except Exception as error:  # whatever a library raises: the next line may do better
+                said = " ".join(f"{type(error).__name__}: {error}".split()) or "failed"
+            print(said, file=lines, flush=True)
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:]) if len(sys.argv) > 2 else serve(sys.argv[1])

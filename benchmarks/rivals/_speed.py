@@ -12,6 +12,7 @@ import numpy as np
 from benchmarks.rivals._call import OURS, call, files, installed, version_of
 
 RESULTS = Path(__file__).resolve().parent / "results" / "speed.json"
+FEW = 500  # rows that a contestant sees before its memory is measured, which loads and compiles
 LONGEST = 120.0  # seconds of one run, from which on a contestant is not asked about larger tables
 
 
@@ -107,7 +108,7 @@ def memory(jobs: list[str], contestants: list[str]) -> None:
                 print(f"{one} is {version_of(one)} here, and was timed as {line['version']}: left out", file=sys.stderr)
                 continue
             n = line["rows"][-1]
-            answer = call(one, "JOBS", name, JOBS[name].make(n), 2)  # the first loads and compiles
+            answer = call(one, "JOBS", name, JOBS[name].make(n), first=JOBS[name].make(FEW))
             line["megabytes"] = [None] * (len(line["rows"]) - 1) + [round(answer.extra / 1e6, 1)]
             print(f"{name}, {n:,} rows: {one} {answer.extra / 1e6:.0f} MB", flush=True)
             RESULTS.write_text(_text(results))

@@ -9,24 +9,43 @@ def _binary(y):
     return set(np.unique(y)) <= {0.0, 1.0}
 
 
-def causal_forest(X, y, t, asked, seed=0, **parameters):
-    from econml.dml import CausalForestDML
+_last = {}  # forests that were fitted last, by what they were fitted to
 
-    model = CausalForestDML(
-        discrete_treatment=True, discrete_outcome=_binary(y), random_state=int(seed), n_jobs=1, **parameters
-    )
-    return model.fit(y, t, X=X).effect(asked)
+
+def _forest(kind, y, seed, parameters):
+    from econml.dml import CausalForestDML
+    from econml.dr import ForestDRLearner
+
+    shared = {"discrete_outcome": _binary(y), "random_state": seed, "n_jobs": 1, **parameters}
+    return CausalForestDML(discrete_treatment=True, **shared) if kind == "causal" else ForestDRLearner(**shared)
+
+
+def _effect(kind, X, y, t, asked, seed, parameters):
+    """Effects of a forest. Draws of its parameters share the models of outcome and treatment of the same rows, as in econml's own ``tune``."""
+    key = (kind, seed, X.tobytes(), y.tobytes(), t.tobytes())
+    if parameters and key in _last:
+        model = _last[key]
+        for name, value in parameters.items():
+            setattr(model, name, value)
+        return model.refit_final().effect(asked)
+    model = _forest(kind, y, seed, parameters).fit(y, t, X=X, cache_values=True)
+    if parameters:
+        while len(_last) > 2:  # two folds and all rows
+            _last.pop(next(iter(_last)))
+        _last[key] = model
+    return model.effect(asked)
+
+
+def causal_forest(X, y, t, asked, seed=0, **parameters):
+    return _effect("causal", X, y, t, asked, int(seed), parameters)
 
 
 def forest_dr(X, y, t, asked, seed=0, **parameters):
-    from econml.dr import ForestDRLearner
-
-    model = ForestDRLearner(discrete_outcome=_binary(y), random_state=int(seed), n_jobs=1, **parameters)
-    return model.fit(y, t, X=X).effect(asked)
+    return _effect("doubly robust", X, y, t, asked, int(seed), parameters)
 
 
 def honest_forest(X, y, t, asked):
-    return causal_forest(X, y, t, asked, n_estimators=100)
+    return _forest("causal", y, 0, {"n_estimators": 100}).fit(y, t, X=X).effect(asked)  # all of it, in every repeat
 
 
 def interval(X, y, t, asked, seed, level):

@@ -9,24 +9,47 @@ REQUIRES = ("h2o==3.46.0.12", "pandas")
 TREES, DEPTH = 20, 8
 
 
+_open = []  # the server that several calls share
+
+
+@contextmanager
+def running(threads=1):
+    """A server for the calls inside; one that is there already is taken, and emptied."""
+    import h2o
+
+    if _open:
+        try:
+            yield
+        finally:
+            h2o.remove_all()
+        return
+    from h2o.utils.progressbar import ProgressBar
+
+    h2o.init(nthreads=int(threads), verbose=False)
+    h2o.no_progress()
+    ProgressBar.MIN_PROGRESS_CHECK_INTERVAL = 0.02  # seconds; it would wait .2 before it asks whether a job is done
+    _open.append(True)
+    try:
+        yield
+    finally:
+        _open.clear()
+        process = h2o.connection().local_server
+        h2o.cluster().shutdown()
+        while process is not None and process.is_running():  # else the next one finds this one, which is about to end
+            time.sleep(0.05)
+
+
 @contextmanager
 def server(threads, X, y, t):
     """A server that has the rows: (names of features, its table)."""
     import h2o
     import pandas as pd
 
-    h2o.init(nthreads=int(threads), verbose=False)
-    h2o.no_progress()
-    try:
+    with running(threads):
         names = [f"x{j}" for j in range(X.shape[1])]
         table = h2o.H2OFrame(pd.DataFrame(X, columns=names).assign(y=y.astype(int), t=t.astype(int)))
         table["y"], table["t"] = table["y"].asfactor(), table["t"].asfactor()
         yield names, table
-    finally:
-        process = h2o.connection().local_server
-        h2o.cluster().shutdown()
-        while process is not None and process.is_running():  # else the next one finds this one, which is about to end
-            time.sleep(0.05)
 
 
 def uplift_forest(X, y, t, asked, seed=0, **parameters):
@@ -64,6 +87,7 @@ def forest(X, y, t, asked):
 
 JOBS = {"forest": forest}
 MODELS = {"h2o-uplift-forest": uplift_forest}
+SHARED = running
 TIMES = {"h2o-uplift-forest": trees_alone}
 
 
