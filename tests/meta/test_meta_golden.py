@@ -51,4 +51,6 @@ def test_effects_agree(case, library, name):
     found = model.predict(np.array(case["new"])).reshape(expected.shape)
     assert np.ptp(expected) > 0.3  # effects differ between rows, so agreeing on them says something
     # theirs come from a solver of logistic regressions that stops some 1e-8 short of the optimum, here and there on another machine
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7 if library == "econml" and name in ("DR", "R") else 1e-8)
+    np.testing.assert_allclose(
+        found, expected, rtol=0, atol=1e-7 if library == "econml" and name in ("DR", "R") else 1e-8
+    )
