@@ -168,7 +168,7 @@ TASKS: dict[str, Callable[[], Task]] = {
     "OneVsControl": lambda: fitting("meta.OneVsControl", 500_000, 20),
     "UpliftCalibrator": lambda: fitting("policy.UpliftCalibrator", 500_000, 20, estimator=made("meta.SLearner")),
     "UMODLDiscretizer": lambda: fitting("features.UMODLDiscretizer", 2_000_000, 10),
-    "UMODLSelector": lambda: fitting("features.UMODLSelector", 2_000_000, 10),
+    "UMODLSelector": lambda: fitting("features.UMODLSelector", 6_000_000, 10),
     "UMODLSelector, pairs": lambda: fitting("features.UMODLSelector", 200_000, 20, pairs=True),
     "FilterSelector": lambda: fitting("features.FilterSelector", 4_000_000, 20),
     "auuc": lambda: measuring("metrics.auuc", 4_000_000, interval=0.95, n_bootstrap=2000),
