@@ -12,6 +12,7 @@
 ``_models``    models by name and their parameters
 ``_predict``   a saved model asked about a table of any size
 ``_write``     files written whole or not at all
+``_short``     what keeps a short command short
 =============  ==========================================================================================================
 
 and a file for each command. Nothing heavy is imported before a command runs: help takes a sixth of a second.
@@ -19,7 +20,7 @@ and a file for each command. Nothing heavy is imported before a command runs: he
 
 from __future__ import annotations
 
-import gc
+import contextlib
 import importlib.util
 import sys
 from collections.abc import Sequence
@@ -33,9 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if absent:
         print(f"upturn: the command needs {' and '.join(absent)}: pip install 'upturn[cli]'", file=sys.stderr)
         return 2
-    gc.set_threshold(
-        100_000
-    )  # imports make objects by the ten thousand, and looking through them is a tenth of a short command
     from upturn.cli._app import run
+    from upturn.cli._short import own_process
 
-    return run(arguments)
+    with own_process() if arguments is None else contextlib.nullcontext():
+        return run(arguments)

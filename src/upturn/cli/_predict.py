@@ -20,7 +20,7 @@ from upturn.cli._load import Settled, as_features
 from upturn.cli._read import Source
 from upturn.cli._roles import looks_like_id
 from upturn.cli._say import UserError, did_you_mean, shell_word
-from upturn.engines._predict import score_names
+from upturn.cli._short import import_sklearn
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 def load_model(path: str, trusted: Sequence[str] | None, jobs: int | None) -> Any:
     """A model that can be asked, out of its file."""
+    import_sklearn()
     from upturn import load
 
     try:
@@ -64,6 +65,8 @@ class Asked:
     @property
     def score_names(self) -> list[str]:
         """Columns of the scores: ``uplift``, or one for each arm."""
+        from upturn.engines._predict import score_names
+
         return score_names(self.model)
 
     @property
