@@ -480,6 +480,8 @@ def test_bad_input_is_refused_in_words(mail):
         ({"audience": "boss"}, "expected 'business' or 'trial'"),
         ({"audience": "trial", "cost": 1}, "no money"),
         ({"value": np.ones(4000)}, "no cost to weigh it against"),
+        ({"value": 0}, "value is 0 for everybody"),
+        ({"value": np.zeros(4000), "cost": 1}, "value is 0 for everybody"),
         ({"models": [1]}, "expected None, or a mapping|mapping from names to models"),
         ({"cv": 1}, "cv=1"),
         ({"groups": np.zeros(4000)}, "group|cluster"),

@@ -217,6 +217,10 @@ def report(
         raise ValueError(
             "value is one per person, and there is no cost to weigh it against: give cost= as well, or one value for all"
         )
+    if value is not None and not np.any(value):
+        raise ValueError(
+            "value is 0 for everybody, so nobody is worth what treating costs: give what one unit of the outcome is worth, such as value=25, or leave it out"
+        )
     day = _today()
     seed = int(random_state)
     options, words = Options(float(interval), int(n_bootstrap), seed, n_jobs), Words(outcome, audience == "trial")
