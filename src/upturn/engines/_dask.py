@@ -13,17 +13,21 @@ from weakref import WeakSet
 
 import numpy as np
 
+from upturn._parallel import count_threads
 from upturn.engines._bases import copied, to_local
 from upturn.engines._numbers import Raw
 from upturn.engines._places import AnyOrder, Merge, answer, first_that, merged, nothing, told, unread
 
 NAME = "dask"
 _WIDE = 8  # answers merged at a time
+_ROOM = 4  # times a copy of all rows that a worker must be allowed to hold
 _PIECES = 64  # at most as many pieces that another library learns from
 
 
 class DaskPlaces:
     """States that Dask keeps (see ``Places``), until they are forgotten: then it makes them, as ``make`` says, whenever they are asked."""
+
+    ROUND = 10**8  # rows, times trees, that a worker grows on its copy before it tells and is heard
 
     def __init__(self, make: Callable[[], list[Any]], states: Sequence[Any], opened: WeakSet[DaskPlaces]) -> None:
         self._make, self._opened = make, opened
@@ -102,6 +106,41 @@ class DaskPlaces:
         before = self._make
         return DaskPlaces(lambda: made(before()), _kept(made(self._states)), self._opened)
 
+    def copies(self, n_bytes: int) -> list[int]:
+        """Threads of every process that may hold so many bytes more: of the workers, or of this process where there is no cluster."""
+        import dask
+
+        try:
+            from distributed import get_client
+
+            client = get_client()
+        except (ImportError, ValueError):
+            here = dask.base.get_scheduler() in (None, dask.threaded.get)
+            return [count_threads(-1)] if here else []
+        limits = [one.get("memory_limit") or np.inf for one in client.scheduler_info()["workers"].values()]
+        return list(client.nthreads().values()) if limits and _ROOM * n_bytes <= min(limits) else []
+
+    def together(self, take: Callable[[Any], Any], join: Callable[[int, list[Any]], Any], n: int) -> DaskPlaces:
+        """Places with what is joined of what is taken of all states: in each of ``n`` processes, which are told their number."""
+        import dask
+
+        taking = dask.delayed(take, traverse=False)
+        joining = dask.delayed(partial(_join_all, join), traverse=False)
+
+        def made() -> list[Any]:
+            taken = [dask.delayed(answer)(taking, state, place) for place, state in enumerate(self._states)]
+            return [joining(k, taken) for k in range(n)]
+
+        try:
+            from distributed import get_client
+
+            client = get_client()
+        except (ImportError, ValueError):
+            return DaskPlaces(made, _kept(made()), self._opened)
+        pairs = zip(made(), client.nthreads(), strict=False)  # a worker that came or went meanwhile does no harm
+        kept = [client.persist(one, workers=[worker], allow_other_workers=True) for one, worker in pairs]
+        return DaskPlaces(made, kept, self._opened)
+
     def train(self, estimator: Any, read: Callable[[Any], Any], *, weighted: bool, classify: bool, seed: int) -> Any:
         """A base of LightGBM or XGBoost, fitted to the rows that ``read`` finds in the states, as a model of this process."""
         import dask
@@ -137,6 +176,11 @@ class DaskPlaces:
         for future in futures_of(self._kept or []):
             future.cancel()
         self._kept = []
+
+
+def _join_all(join: Callable[[int, list[Any]], Any], k: int, taken: Sequence[Any]) -> Any:
+    """What is joined; the first failure, if there is one."""
+    return merged(partial(join, k), taken)
 
 
 def _shape(read: Callable[[Any], Any], classify: bool, state: Any) -> tuple[int, int, frozenset[float]]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from upturn._arrays import Floats, Ints
 from upturn._parallel import progress, run_parallel
+from upturn.engines._copies import grow_on_copies
 from upturn.engines._level import Gathered, LevelQuestion, Split, Told, Wanted, look_at_draws, merge_told
 from upturn.engines._parts import Far
 from upturn.engines._places import AnyOrder
@@ -54,6 +55,8 @@ def grow_trees(
             verbose=verbose,
             description="trees",
         )
+    if (on_copies := grow_on_copies(far, rules, plan, seed, n_trees, verbose)) is not None:
+        return on_copies
     n_batch = _batch(far, rules, plan, n_trees)
     grown: list[Nodes] = []
     for first in progress(range(0, n_trees, n_batch), verbose, f"batches of up to {n_batch} trees"):

@@ -30,6 +30,7 @@ from upturn.engines._places import Failure, Merge, answer, first_that, merged, n
 
 NAME = "spark"
 _modules = 0  # of this process, when garbage was last looked for among what they hold
+_MOST_SHUFFLED = 2**34  # bytes of copies of all rows, one for each core
 _WIDE = 8  # tasks whose answers are merged at a time
 _GONE = "FrameGone"  # what a task says on a machine that does not have the frame of its place
 
@@ -100,6 +101,20 @@ class SparkPlaces:
             )
         return reduce(merge_two, said.collect(), {})
 
+    def copies(self, n_bytes: int) -> list[int]:
+        """Threads of every process that may hold so many bytes more: each core has a process."""
+        cores = self._frames.context.defaultParallelism
+        return [1] * cores if cores * n_bytes <= _MOST_SHUFFLED else []
+
+    def together(self, take: Callable[[Any], Any], join: Callable[[int, list[Any]], Any], n: int) -> SparkCopies:
+        """Places with what is joined of what is taken of all states: in each of ``n`` tasks, which are told their number."""
+        context = self._frames.context
+        sent = context.broadcast(pickle.dumps(take))
+        self._ledger.sent.append(sent)
+        one = partial(_answer, self._steps, sent, tuple(self._ledger.released))
+        shuffled = self._numbers.map(one).flatMap(partial(_for_each, n)).partitionBy(n, int)
+        return SparkCopies(shuffled, join)
+
     def _unread(self) -> int | None:
         """The first place whose frame Spark cannot make, as its own words name no partition; frames that it has made before it keeps."""
         context = self._frames.context
@@ -142,6 +157,40 @@ class SparkPlaces:
         except Exception as error:
             raise unread("Spark", error) from None
         return to_local(fitted, classify=classify)
+
+
+class SparkCopies:
+    """Tasks that each have what is taken of all states; Spark keeps it in the files of its shuffle, so that only the first question takes anything."""
+
+    ROUND = 2 * 10**9  # rows, times trees, that a task grows on its copy, which it reads each time
+
+    def __init__(self, shuffled: Any, join: Callable[[int, list[Any]], Any]) -> None:
+        self._shuffled, self._join = shuffled, join
+
+    def ask(self, question: Callable[[Any], Any]) -> Any:
+        """What all of them answer, in order."""
+        context = self._shuffled.context
+        sent = context.broadcast(pickle.dumps((self._join, question)))
+        try:
+            found = self._shuffled.mapPartitionsWithIndex(partial(_answer_joined, sent)).collect()
+        except Exception as error:
+            raise unread("Spark", error) from None
+        finally:
+            sent.destroy()
+        return told(found)
+
+
+def _for_each(n: int, taken: tuple[int, Any]) -> Iterator[tuple[int, tuple[int, Any]]]:
+    """What a place tells each of several tasks."""
+    return ((k, taken) for k in range(n))
+
+
+def _answer_joined(sent: Any, k: int, taken: Iterator[tuple[int, tuple[int, Any]]]) -> Iterator[Any]:
+    """What a task answers that has been told by all places."""
+    join, question = pickle.loads(sent.value)
+    by_place = dict(map(itemgetter(1), taken))
+    joined = merged(partial(join, k), [by_place.pop(place) for place in sorted(by_place)])
+    yield answer(question, joined, k)
 
 
 def _width(read: Callable[[Any], Any], state: Any) -> int:
