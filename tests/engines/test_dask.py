@@ -20,7 +20,8 @@ from engines.test_measure_umodl import table as counted
 from engines.test_places import FEATURES, Slow, fewer_trees, interrupted, local, same_intervals, table
 from upturn import engines, metrics
 from upturn.boosting import UpliftBagging, UpliftBoosting
-from upturn.engines import _grow, _parts
+from upturn.engines import _copies, _dask, _grow, _parts, _places
+from upturn.engines._copies import TreesQuestion
 from upturn.engines._level import LevelQuestion
 from upturn.features import FilterSelector, UMODLDiscretizer
 from upturn.meta import DRLearner, OneVsControl, TLearner, XLearner
@@ -59,6 +60,23 @@ def spread(frame, ends=(0, 1, 1, 500)):
     return dd.from_delayed([dask.delayed(pd.DataFrame)(piece) for piece in pieces], meta=whole.iloc[:0])
 
 
+WAYS = {"levels": (_grow, LevelQuestion), "copies": (_copies, TreesQuestion)}  # of growing a forest's trees
+
+
+def by(way, monkeypatch, question=None):
+    """Let trees grow a level at a time, or on copies of all rows, a tree of each process at a time; ``question`` takes the place of what is asked for."""
+    monkeypatch.setattr(_grow, "MOST_GATHERED", 300)
+    monkeypatch.setattr(_copies, "MOST", 2**30 if way == "copies" else 0)
+    monkeypatch.setattr(_dask.DaskPlaces, "ROUND", 1)
+    for one, (module, real) in WAYS.items():
+        name = real.__name__
+        monkeypatch.setattr(module, name, (question or real) if one == way else unasked)
+
+
+def unasked(*_):
+    raise AssertionError("trees are grown in another way")
+
+
 MODELS = {
     "forest": (UpliftForest(6, min_samples_arm=5, random_state=1), None),
     "honest, weighted": (UpliftForest(4, honest=True, bootstrap=True, min_samples_arm=5, random_state=1), "weight"),
@@ -67,6 +85,9 @@ MODELS = {
     "pruned": (UpliftTree(prune=True, honest=True, min_samples_arm=5, random_state=1), "weight"),
     "out of bag": (UpliftForest(4, oob=True, min_samples_arm=5, random_state=1), "weight"),
 }
+
+
+FORESTS = [name for name, (model, _) in MODELS.items() if isinstance(model, UpliftForest)]
 
 
 def same(one, two, frame):
@@ -79,9 +100,11 @@ def same(one, two, frame):
 
 
 @pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize("name", list(MODELS))
-def test_the_model_is_that_of_the_whole_table(name, monkeypatch):
-    monkeypatch.setattr(_grow, "MOST_GATHERED", 300)
+@pytest.mark.parametrize(
+    ("name", "way"), [*((name, "levels") for name in MODELS), *((name, "copies") for name in FORESTS)]
+)
+def test_the_model_is_that_of_the_whole_table(name, way, monkeypatch):
+    by(way, monkeypatch)
     model, weight = MODELS[name]
     frame = table(arms=("none", "mail", "call") if name == "cts" else ("none", "mail"))
     found = engines.fit(clone(model), spread(frame), "bought", "segment", weight, FEATURES)
@@ -93,7 +116,9 @@ INTERVALS = UpliftForest(40, inference=True, random_state=1)
 
 
 @pytest.mark.usefixtures("cluster")
-def test_intervals_are_those_of_the_whole_table(monkeypatch):
+@pytest.mark.parametrize("way", list(WAYS))
+def test_intervals_are_those_of_the_whole_table(way, monkeypatch):
+    by(way, monkeypatch)
     fewer_trees(monkeypatch)
     frame = table(arms=("none", "mail", "call"), outcome="real")
     found = engines.fit(clone(INTERVALS), spread(frame), "bought", "segment", "weight", FEATURES)
@@ -166,7 +191,7 @@ def _held(dask_worker):
     """What a worker keeps: kinds of values, and bytes of parts besides what can be made again of them."""
     parts = [value for value in dask_worker.data.values() if isinstance(value, _parts.Part)]
     kinds = {type(value).__name__ for value in dask_worker.data.values() if hasattr(value, "lot") or len(value) > 100}
-    return kinds, sum(_parts.size_of(vars(part)) - _parts.size_of(part.kept) for part in parts)
+    return kinds, sum(_places.size_of(vars(part)) - _places.size_of(part.kept) for part in parts)
 
 
 HELD = {  # bytes a row: codes, words, arms; outcomes and weights where boosting or chances ask for them
@@ -188,44 +213,71 @@ def test_while_trees_grow_workers_keep_what_the_docs_say(name, monkeypatch):
         held.append(client.run(_held))
         return LevelQuestion(*parameters)
 
-    monkeypatch.setattr(_grow, "LevelQuestion", question)
+    by("levels", monkeypatch, question)
     engines.fit(clone(model), spread(frame, (0, 1, 1, 9000)), "bought", "segment", weight, FEATURES)
     kinds, sizes = zip(*held[-1].values(), strict=True)
     assert set().union(*kinds) == {"Part"}
     assert sum(sizes) <= 1.01 * a_row * len(frame)
 
 
-def test_killed_workers_change_nothing(cluster, monkeypatch):
+@pytest.mark.parametrize("way", list(WAYS))
+def test_killed_workers_change_nothing(way, cluster, monkeypatch):
     """All that is known of the rows is lost in the middle of the trees, and computed again."""
     frame = table()
     model = UpliftForest(4, min_samples_arm=5, random_state=2)
-    asked, killed, real = [], [], _grow.LevelQuestion
+    asked, killed, real = [], [], WAYS[way][1]
 
     def question(*parameters):
         asked.append(1)
-        if len(asked) == 3:
+        if len(asked) == 2:
             killed.extend(nanny.pid for nanny in cluster.workers.values())
             for pid in killed:
                 os.kill(pid, signal.SIGKILL)
         return real(*parameters)
 
+    by(way, monkeypatch, question)
     monkeypatch.setattr(_grow, "MOST_GATHERED", 100)
-    monkeypatch.setattr(_grow, "LevelQuestion", question)
     found = engines.fit(clone(model), spread(frame), "bought", "segment", None, FEATURES)
-    assert len(asked) > 3
+    assert len(asked) >= (4 if way == "levels" else 2)
     assert len(killed) == 2
     assert set(killed).isdisjoint(nanny.pid for nanny in cluster.workers.values())
     same(found, local(model, frame), frame)
 
 
+class Dying:
+    """Kills the process that joins a copy of all rows, the first time for each copy."""
+
+    def __init__(self, folder, real):
+        self.folder, self.real = folder, real
+
+    def __call__(self, bare, threads, k, parts):
+        once = self.folder / str(k)
+        if not once.exists():
+            once.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.real(bare, threads, k, parts)
+
+
 @pytest.mark.usefixtures("cluster")
-def test_ctrl_c_stops_the_cluster(monkeypatch, tmp_path):
+def test_workers_killed_while_they_copy_change_nothing(monkeypatch, tmp_path):
+    """Copies are bound to workers as long as they are made, and no longer."""
+    frame, model = table(), UpliftForest(4, min_samples_arm=5, random_state=2)
+    by("copies", monkeypatch)
+    monkeypatch.setattr(_copies, "_join", Dying(tmp_path, _copies._join))
+    found = engines.fit(clone(model), spread(frame), "bought", "segment", None, FEATURES)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1"]
+    same(found, local(model, frame), frame)
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("way", list(WAYS))
+def test_ctrl_c_stops_the_cluster(way, monkeypatch, tmp_path):
     """Parts that wait are never asked, and nothing is kept; the cluster goes on working for others."""
-    frame, model = table(), UpliftForest(3, random_state=2)
-    monkeypatch.setattr(_grow, "LevelQuestion", lambda *how: Slow(tmp_path, LevelQuestion(*how)))
+    frame, model, real = table(), UpliftForest(6, random_state=2), WAYS[way][1]
+    by(way, monkeypatch, lambda *how: Slow(tmp_path, real(*how)))
     many = spread(frame, (0, 1, 1, *range(100, 1200, 100)))
     asked = interrupted(lambda: engines.fit(model, many, "bought", "segment", None, FEATURES), tmp_path)
-    assert 1 <= asked <= 4  # of 14
+    assert 1 <= asked <= 4  # of 14 parts, or of 6 trees
     assert not hasattr(model, "nodes_")
     client = distributed.get_client()
     assert not any(client.processing().values())

@@ -6,7 +6,7 @@ So long as every process can hold a copy, and there are trees enough for all. Be
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ import numpy as np
 from upturn._arrays import Ints
 from upturn._parallel import progress, run_parallel
 from upturn.engines._parts import Far, Part
+from upturn.engines._places import Weighed
 from upturn.kernels.criteria import Rules
 from upturn.kernels.sampling import NO_IDS
 from upturn.trees._bins import Codes
@@ -33,7 +34,8 @@ class _Rows(NamedTuple):
     lot: Lot
 
 
-class _Copy(NamedTuple):
+@dataclass
+class _Copy(Weighed):
     """All rows, in the process with number ``k``, which may use so many threads."""
 
     k: int
@@ -58,7 +60,7 @@ def grow_on_copies(
     for first in progress(range(0, n_trees, at_once), verbose, f"rounds of up to {at_once} trees"):
         numbers = range(first, min(first + at_once, n_trees))
         each = [[tree for i, tree in enumerate(numbers) if turns[i % len(turns)] == k] for k in range(len(threads))]
-        found = dict(pair for own in everywhere.ask(partial(_grow, rules, plan, seed, each)) for pair in own)
+        found = dict(pair for own in everywhere.ask(TreesQuestion(rules, plan, seed, each)) for pair in own)
         grown += [found[tree] for tree in numbers]
     return grown
 
@@ -88,10 +90,18 @@ def _join(bare: Soil, threads: Sequence[int], k: int, parts: Sequence[_Rows]) ->
     return _Copy(k, threads[k], soil)
 
 
-def _grow(
-    rules: Rules, plan: Sampling, seed: np.uint64, each: Sequence[Sequence[int]], copy: _Copy
-) -> list[tuple[int, Nodes]]:
-    """The trees that are this process's, by their numbers."""
-    trees = each[copy.k]
-    grown = run_parallel(lambda tree: copy.soil.grow(rules, plan, seed, tree), trees, n_jobs=copy.threads)
-    return list(zip(trees, grown, strict=True))
+@dataclass(frozen=True)
+class TreesQuestion:
+    """Which trees each process grows."""
+
+    rules: Rules
+    plan: Sampling
+    seed: np.uint64
+    each: Sequence[Sequence[int]]
+
+    def __call__(self, copy: _Copy) -> list[tuple[int, Nodes]]:
+        def grow(tree: int) -> Nodes:
+            return copy.soil.grow(self.rules, self.plan, self.seed, tree)
+
+        mine = self.each[copy.k]
+        return list(zip(mine, run_parallel(grow, mine, n_jobs=copy.threads), strict=True))

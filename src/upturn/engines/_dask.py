@@ -6,7 +6,7 @@ States are persisted delayed values. Dask knows how each was made, so those of a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 from weakref import WeakSet
@@ -21,6 +21,7 @@ from upturn.engines._places import AnyOrder, Merge, answer, first_that, merged, 
 NAME = "dask"
 _WIDE = 8  # answers merged at a time
 _ROOM = 4  # times a copy of all rows that a worker must be allowed to hold
+_PATIENCE = 1.0  # seconds between two looks for workers that are gone
 _PIECES = 64  # at most as many pieces that another library learns from
 
 
@@ -127,19 +128,15 @@ class DaskPlaces:
         taking = dask.delayed(take, traverse=False)
         joining = dask.delayed(partial(_join_all, join), traverse=False)
 
-        def made() -> list[Any]:
-            taken = [dask.delayed(answer)(taking, state, place) for place, state in enumerate(self._states)]
+        def taken() -> list[Any]:
+            return [dask.delayed(answer)(taking, state, place) for place, state in enumerate(self._states)]
+
+        def joined(taken: list[Any]) -> list[Any]:
             return [joining(k, taken) for k in range(n)]
 
-        try:
-            from distributed import get_client
-
-            client = get_client()
-        except (ImportError, ValueError):
-            return DaskPlaces(made, _kept(made()), self._opened)
-        pairs = zip(made(), client.nthreads(), strict=False)  # a worker that came or went meanwhile does no harm
-        kept = [client.persist(one, workers=[worker], allow_other_workers=True) for one, worker in pairs]
-        return DaskPlaces(made, kept, self._opened)
+        held = _kept(taken())  # what is bound to a worker would bind all that is made on the way to it
+        kept = _spread(joined(held))
+        return DaskPlaces(lambda: joined(taken()), kept or _kept(joined(taken())), self._opened)
 
     def train(self, estimator: Any, read: Callable[[Any], Any], *, weighted: bool, classify: bool, seed: int) -> Any:
         """A base of LightGBM or XGBoost, fitted to the rows that ``read`` finds in the states, as a model of this process."""
@@ -176,6 +173,32 @@ class DaskPlaces:
         for future in futures_of(self._kept or []):
             future.cancel()
         self._kept = []
+
+
+def _spread(values: Sequence[Any]) -> list[Any] | None:
+    """Values that Dask keeps, each on a worker of its own; None without a cluster, or if it loses one of them meanwhile.
+
+    What is bound to a worker waits for ever if all are gone before others come, so nothing stays bound for longer than it takes, nor what it is made of.
+    """
+    try:
+        from distributed import futures_of, get_client, wait
+
+        client = get_client()
+    except (ImportError, ValueError):
+        return None
+    workers = list(client.nthreads())
+    if len(workers) < len(values):
+        return None
+    pairs = list(zip(values, workers, strict=False))
+    kept = [client.persist(value, workers=[worker], allow_other_workers=True) for value, worker in pairs]
+    futures, bound = futures_of(kept), {worker for _, worker in pairs}
+    while not all(future.done() for future in futures):
+        if not bound <= set(client.nthreads()):
+            return None
+        with suppress(TimeoutError):
+            wait(futures, timeout=_PATIENCE)
+    client.sync(client.scheduler.set_restrictions, worker={future.key: [] for future in futures})
+    return kept if all(future.done() for future in futures) else None
 
 
 def _join_all(join: Callable[[int, list[Any]], Any], k: int, taken: Sequence[Any]) -> Any:

@@ -17,7 +17,7 @@ from uuid import uuid4
 import numpy as np
 
 from upturn._arrays import Floats, Ints
-from upturn.engines._places import Places
+from upturn.engines._places import Places, Weighed
 from upturn.svm._problem import MarginData, by_label, into_box, shrunk
 from upturn.svm._rows import BarrierRows, HingeRows, PowerRows, RowSums
 from upturn.svm._solve import one_thread
@@ -28,7 +28,7 @@ _CELLS = 1 << 12  # of a range of edges, each with the sum of its costs
 
 
 @dataclass
-class Margins:
+class Margins(Weighed):
     """A part's encoded rows, their labels and prices, and their weights; ``kept`` can be found out again, and is left out when a part travels."""
 
     X: Floats

@@ -13,7 +13,7 @@ import numpy as np
 from upturn._arrays import Floats, Ints
 from upturn.engines._bins import learn_bins
 from upturn.engines._numbers import Numbers, Whole
-from upturn.engines._places import Places, forget
+from upturn.engines._places import Places, Weighed, forget
 from upturn.kernels.forest import twin_codes
 from upturn.kernels.histogram import Layout
 from upturn.kernels.sampling import NO_IDS
@@ -23,17 +23,8 @@ from upturn.trees._outcome import Grid, grid_of, make_words, merge_summaries, su
 from upturn.trees._samples import Lot
 
 
-def size_of(found: Any) -> int:
-    """Bytes of the arrays in something."""
-    if isinstance(found, np.ndarray):
-        return int(found.nbytes)
-    if isinstance(found, dict | list | tuple):
-        return sum(map(size_of, found.values() if isinstance(found, dict) else found))
-    return size_of(vars(found)) if hasattr(found, "__dict__") and not isinstance(found, type) else 0
-
-
 @dataclass
-class Part:
+class Part(Weighed):
     """A part's rows as trees need them; ``kept`` is what can be computed again, and is left out when a part travels.
 
     ``numbers`` are those per row that a forest needs to centre outcomes or to weigh rows: first the outcome, "y".
@@ -48,9 +39,6 @@ class Part:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "kept": {}}
-
-    def __sizeof__(self) -> int:  # which Dask weighs before it moves a part to another worker
-        return size_of(vars(self))
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Protocol, Self
 
+import numpy as np
+
 from upturn._parallel import progress
 
 Merge = Callable[[Sequence[Any]], Any]
@@ -41,6 +43,22 @@ class Places(Protocol):
 
     def change(self, step: Callable[[Any], Any]) -> Self:
         """The same places with the states that a step makes of them."""
+
+
+class Weighed:
+    """A state with the size of its arrays, which Dask looks at before it moves a state to another worker."""
+
+    def __sizeof__(self) -> int:
+        return size_of(vars(self))
+
+
+def size_of(found: Any) -> int:
+    """Bytes of the arrays in something."""
+    if isinstance(found, np.ndarray):
+        return int(found.nbytes)
+    if isinstance(found, dict | list | tuple):
+        return sum(map(size_of, found.values() if isinstance(found, dict) else found))
+    return size_of(vars(found)) if hasattr(found, "__dict__") and not isinstance(found, type) else 0
 
 
 @dataclass(frozen=True)

@@ -63,10 +63,12 @@ def learn_machine(model: Any, whole: Whole, library: str) -> None:
     nobody = np.empty(0)
     check_totals(totals, Target(nobody, nobody.astype(np.uint8), None, control, arms))
     encoder = _learn_encoder(whole.places, reader, model.standardize)
-    found: Moments = whole.places.ask(partial(reader.moments, encoder), _merge)
-    mean = found.mean if far_from_0(found) else None
     divisors = totals if getattr(model, "group_average", False) else np.ones(2)
-    places = whole.places.change(partial(reader.margins, encoder, mean, divisors))
+    places = whole.places.change(partial(reader.margins, encoder, divisors))
+    found: Moments = places.ask(_moments, _merge)
+    mean = found.mean if far_from_0(found) else None
+    if mean is not None:
+        places = places.change(partial(_centred, mean))
     model.encoder_, model.kernel_map_ = encoder, None
     rows, prepared = int(found.total), _FarPrepared(model._problem(), places, int(found.total), mean)
     prepared.n_columns = encoder.layout.width
@@ -141,21 +143,25 @@ class _Reader:
             masses.append(np.bincount(codes, data.weights[known], n_levels))
         return counts, masses, len(data)
 
-    def moments(self, how: ColumnLayout | LinearEncoder, part: Numbers) -> Moments:
-        """Moments of the columns under their weights; or of encoded ones, where all rows count alike."""
+    def moments(self, layout: ColumnLayout, part: Numbers) -> Moments:
+        """Moments of the columns under their weights."""
         data, _, _ = self.kept(part)
-        if isinstance(how, LinearEncoder):
-            return Moments.of(how.transform(data.X))
         with np.errstate(over="ignore", invalid="ignore"):  # looked at later
-            return Moments.of(data.X, data.weight, how)
+            return Moments.of(data.X, data.weight, layout)
 
-    def margins(self, encoder: LinearEncoder, mean: Floats | None, divisors: Floats, part: Numbers) -> Margins:
+    def margins(self, encoder: LinearEncoder, divisors: Floats, part: Numbers) -> Margins:
         """The rows as solvers need them; prices are divided by a number for each arm."""
         data, z, price = self.kept(part)
-        X = encoder.transform(data.X)
-        if mean is not None:
-            X -= mean
-        return Margins(X, z, price / divisors[data.arm], data.weights)
+        return Margins(encoder.transform(data.X), z, price / divisors[data.arm], data.weights)
+
+
+def _moments(part: Margins) -> Moments:
+    """Moments of encoded columns, where all rows count alike."""
+    return Moments.of(part.X)
+
+
+def _centred(mean: Floats, part: Margins) -> Margins:
+    return replace(part, X=part.X - mean, kept={})
 
 
 def _merge(parts: Sequence[Moments]) -> Moments:
