@@ -21,7 +21,8 @@ def held(dask_worker):
     from dask.sizeof import sizeof
 
     from upturn.engines._numbers import Numbers, Raw
-    from upturn.engines._parts import Part, size_of
+    from upturn.engines._parts import Part
+    from upturn.engines._places import size_of
 
     found = Counter()
     for state in dask_worker.data.values():
@@ -63,6 +64,7 @@ def main():
             found = sum(client.run(held).values(), Counter())
             seen[when].append({kind: size / ROWS for kind, size in found.items()})
 
+        _grow.MOST_COPIED = 0
         _parts.forget = lambda *places: [look("codes are made"), forget(*places)]
         _grow.LevelQuestion = lambda *asked: [look("trees grow"), question(*asked)][1]
         pieces = [dask.delayed(piece)(k) for k in range(PIECES)]

@@ -3,6 +3,7 @@
     python benchmarks/bench_engines.py local parquet dask spark --rows 14000000    # one after the other
     python benchmarks/bench_engines.py parquet --rows 100000000                    # what does not fit into memory
     python benchmarks/bench_engines.py local h2o ydf lightgbm_dask --rows 1000000 --trees 20
+    python benchmarks/bench_engines.py dask_levels spark_levels --rows 14000000    # as where no worker can hold a copy of all rows
     python benchmarks/bench_engines.py local dask --machine --rows 5000000         # UpliftSVM(p=2) on 20 columns
 
 Each contestant is a process of its own, and what it finds joins ``benchmarks/engines.json`` under the size of the table. Times are wall time on two
@@ -30,7 +31,10 @@ from _measure import BUILD, fresh_process, installed, report
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "engines.json"
 FOREST_COLUMNS, MACHINE_COLUMNS = 12, 20
-NEEDS = {"local": "polars", "parquet": "polars", "dask": "distributed", "spark": "pyspark", "lightgbm_dask": "lightgbm"}
+NEEDS = {
+    "local": "polars", "parquet": "polars", "dask": "distributed", "spark": "pyspark", "dask_levels": "distributed", "spark_levels": "pyspark",
+    "lightgbm_dask": "lightgbm",
+}  # fmt: skip
 RIVALS = {  # file in benchmarks/rivals, its model, and parameters that ask for the same forest
     "h2o": (
         "h2o",
@@ -145,6 +149,22 @@ def spark(task):
     return engines.fit(task.model(), frame, "y", "t", **how)
 
 
+def dask_levels(task):
+    return in_levels(dask, task)
+
+
+def spark_levels(task):
+    return in_levels(spark, task)
+
+
+def in_levels(fit, task):
+    """What workers do that cannot hold a copy of all rows: they grow trees a level at a time."""
+    from upturn.engines import _grow
+
+    _grow.MOST_COPIED = 0
+    return fit(task)
+
+
 def lightgbm_dask(task):
     import dask.dataframe as dd
     from lightgbm import DaskLGBMClassifier
@@ -158,12 +178,12 @@ def lightgbm_dask(task):
 
 def start(name):
     """A cluster of two workers, or a session of two threads; what ends it."""
-    if name.endswith("dask"):
+    if "dask" in name:
         from distributed import Client, LocalCluster
 
         client = Client(LocalCluster(2, processes=True, threads_per_worker=1, dashboard_address=None, memory_limit=0))
         return client.shutdown
-    if name == "spark":
+    if "spark" in name:
         os.environ["PYSPARK_PYTHON"] = sys.executable
         from pyspark.sql import SparkSession
 

@@ -8,8 +8,12 @@ from page_tables._read import ROOT, markdown
 
 RESULTS, STATES = ROOT / "benchmarks" / "engines.json", ROOT / "benchmarks" / "engine_states.json"
 SHARE, TREES, LARGE = 0.3, 50, "14000000 rows, 50 trees of depth 8"
+CLUSTERS, LEVELS = ("dask", "spark"), ("dask_levels", "spark_levels")
 BATCH, PASSES, SENT = 32, 9, 255 * 24 * 2**10  # trees, passes of a batch of depth 8, bytes of a partition and tree
-NAMES = {"local": "in memory", "parquet": "Parquet files", "dask": "Dask, two workers", "spark": "Spark, two threads"}
+NAMES = {
+    "local": "in memory", "parquet": "Parquet files", "dask": "Dask, two workers", "spark": "Spark, two threads",
+    "dask_levels": "Dask, level by level", "spark_levels": "Spark, level by level",
+}  # fmt: skip
 
 
 def _found():
@@ -80,28 +84,31 @@ def _bytes_of_a_row():
 
 def costs():
     """What a fit takes, for each thing that there may be more of."""
-    trips = [one for one in _found()[LARGE].values() if "megabytes_a_tree" in one]
-    sent, asked = ([one[key] for one in trips] for key in ("megabytes_a_tree", "round_trips_a_tree"))
+    found = _found()[LARGE]
+
+    def told(key, names, form):
+        return " to ".join(form.format(one) for one in sorted(found[name][key] for name in names))
+
     kept, most, order = _bytes_of_a_row()
     seen = "for each row that a tree of depth 8 sees, 6 of 12 features a node; reading included"
     rows = [
         ["processor time, in memory", f"{_microseconds('local'):.2f} µs {seen}"],
-        *([f"… {NAMES[name]}", f"{_microseconds(name):.2f} µs"] for name in ("parquet", "dask", "spark")),
+        *([f"… {NAMES[name]}", f"{_microseconds(name):.2f} µs"] for name in ("parquet", *CLUSTERS, *LEVELS)),
         ["bytes a row that workers keep while trees grow", f"one a feature, and 9 (17 with weights): {kept} of 12 features"],
         ["… before, on Dask, while codes are made", f"up to {most} of 12 features of float32: as they were read, as numbers, and as codes"],
         ["bytes a row while a tree grows", f"{order} times the share of rows a tree sees (21 with weights), for each tree of a batch"],
         ["trees of a batch", f"{BATCH} at most, and as many as grow in 2 GiB a machine"],
         ["passes over the rows, a batch", f"{PASSES} for trees of depth {PASSES - 1}, with one task for each partition"],
         ["bytes that a partition sends, a tree", f"24 KiB a node of 6 features and two arms: {SENT / 2**20:.0f} MiB for 255 nodes"],
-        ["bytes that reach the driver, a tree", f"{min(sent):.0f} to {max(sent):.0f} MB, with the rows of small nodes"],
-        ["questions to all partitions, a tree", f"{min(asked):.2f} to {max(asked):.2f}, in batches of 25 trees and more"],
+        ["bytes that reach the driver, a tree", f"{told('megabytes_a_tree', LEVELS, '{:.0f}')} MB, with the rows of small nodes; of trees on copies {told('megabytes_a_tree', CLUSTERS, '{:.1f}')} MB"],
+        ["questions to all partitions, a tree", f"{told('round_trips_a_tree', LEVELS, '{:.2f}')}, in batches of 25 trees and more; on copies {told('round_trips_a_tree', CLUSTERS, '{:.2f}')}"],
     ]  # fmt: skip
     return markdown(["what", "how much"], rows)
 
 
 def clusters():
     """The arithmetic for a billion and a hundred billion rows on Dask."""
-    each, trees = round(_microseconds("dask"), 2), 200
+    each, trees = round(_microseconds("dask_levels"), 2), 200
     kept, most, order = _bytes_of_a_row()
     columns = {}
     for rows, name, partitions, machines, cores in (

@@ -20,8 +20,8 @@ from engines.test_measure_umodl import table as counted
 from engines.test_places import FEATURES, Slow, fewer_trees, interrupted, local, same_intervals, table
 from upturn import engines, metrics
 from upturn.boosting import UpliftBagging, UpliftBoosting
-from upturn.engines import _copies, _dask, _grow, _parts, _places
-from upturn.engines._copies import TreesQuestion
+from upturn.engines import _dask, _grow, _parts, _places, _spark
+from upturn.engines._copies import TreesQuestion, join
 from upturn.engines._level import LevelQuestion
 from upturn.features import FilterSelector, UMODLDiscretizer
 from upturn.meta import DRLearner, OneVsControl, TLearner, XLearner
@@ -60,17 +60,17 @@ def spread(frame, ends=(0, 1, 1, 500)):
     return dd.from_delayed([dask.delayed(pd.DataFrame)(piece) for piece in pieces], meta=whole.iloc[:0])
 
 
-WAYS = {"levels": (_grow, LevelQuestion), "copies": (_copies, TreesQuestion)}  # of growing a forest's trees
+WAYS = {"levels": LevelQuestion, "copies": TreesQuestion}  # of growing a forest's trees
 
 
 def by(way, monkeypatch, question=None):
     """Let trees grow a level at a time, or on copies of all rows, a tree of each process at a time; ``question`` takes the place of what is asked for."""
     monkeypatch.setattr(_grow, "MOST_GATHERED", 300)
-    monkeypatch.setattr(_copies, "MOST", 2**30 if way == "copies" else 0)
+    monkeypatch.setattr(_grow, "MOST_COPIED", 2**30 if way == "copies" else 0)
     monkeypatch.setattr(_dask.DaskPlaces, "ROUND", 1)
-    for one, (module, real) in WAYS.items():
-        name = real.__name__
-        monkeypatch.setattr(module, name, (question or real) if one == way else unasked)
+    monkeypatch.setattr(_spark.SparkCopies, "ROUND", 1)
+    for one, real in WAYS.items():
+        monkeypatch.setattr(_grow, real.__name__, (question or real) if one == way else unasked)
 
 
 def unasked(*_):
@@ -225,7 +225,7 @@ def test_killed_workers_change_nothing(way, cluster, monkeypatch):
     """All that is known of the rows is lost in the middle of the trees, and computed again."""
     frame = table()
     model = UpliftForest(4, min_samples_arm=5, random_state=2)
-    asked, killed, real = [], [], WAYS[way][1]
+    asked, killed, real = [], [], WAYS[way]
 
     def question(*parameters):
         asked.append(1)
@@ -263,7 +263,7 @@ def test_workers_killed_while_they_copy_change_nothing(monkeypatch, tmp_path):
     """Copies are bound to workers as long as they are made, and no longer."""
     frame, model = table(), UpliftForest(4, min_samples_arm=5, random_state=2)
     by("copies", monkeypatch)
-    monkeypatch.setattr(_copies, "_join", Dying(tmp_path, _copies._join))
+    monkeypatch.setattr(_grow, "join", Dying(tmp_path, join))
     found = engines.fit(clone(model), spread(frame), "bought", "segment", None, FEATURES)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1"]
     same(found, local(model, frame), frame)
@@ -273,7 +273,7 @@ def test_workers_killed_while_they_copy_change_nothing(monkeypatch, tmp_path):
 @pytest.mark.parametrize("way", list(WAYS))
 def test_ctrl_c_stops_the_cluster(way, monkeypatch, tmp_path):
     """Parts that wait are never asked, and nothing is kept; the cluster goes on working for others."""
-    frame, model, real = table(), UpliftForest(6, random_state=2), WAYS[way][1]
+    frame, model, real = table(), UpliftForest(6, random_state=2), WAYS[way]
     by(way, monkeypatch, lambda *how: Slow(tmp_path, real(*how)))
     many = spread(frame, (0, 1, 1, *range(100, 1200, 100)))
     asked = interrupted(lambda: engines.fit(model, many, "bought", "segment", None, FEATURES), tmp_path)

@@ -4,12 +4,13 @@ import os
 import shutil
 import sys
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from engines.test_dask import ENSEMBLES, INTERVALS, MODELS, same, same_ensemble
+from engines.test_dask import ENSEMBLES, FORESTS, INTERVALS, MODELS, WAYS, by, same, same_ensemble
 from engines.test_margins import FEW, agree, few
 from engines.test_measure import numbers
 from engines.test_measure import table as judged
@@ -19,6 +20,7 @@ from engines.test_measure_umodl import table as counted
 from engines.test_places import FEATURES, Slow, fewer_trees, interrupted, local, same_intervals, table
 from upturn import engines, metrics
 from upturn.engines import _grow, _spark
+from upturn.engines._copies import TreesQuestion
 from upturn.engines._level import LevelQuestion
 from upturn.features import FilterSelector, UMODLDiscretizer
 from upturn.meta import DRLearner, OneVsControl, RLearner, TLearner, XLearner
@@ -130,16 +132,24 @@ def test_two_openings_of_a_table_are_kept_apart_and_nothing_stays(spread, spark)
     assert kept() == before
 
 
-@pytest.mark.parametrize("name", ["forest", "honest, weighted", "cts", "pruned", "out of bag"])
-def test_the_model_is_that_of_the_whole_table(name, spread, monkeypatch):
-    monkeypatch.setattr(_grow, "MOST_GATHERED", 300)
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        *((name, "levels") for name in ("forest", "honest, weighted", "cts", "pruned", "out of bag")),
+        *((name, "copies") for name in FORESTS),
+    ],
+)
+def test_the_model_is_that_of_the_whole_table(name, way, spread, monkeypatch):
+    by(way, monkeypatch)
     model, weight = MODELS[name]
     frame = table(arms=("none", "mail", "call") if name == "cts" else ("none", "mail"))
     found = engines.fit(clone(model), spread(frame), "bought", "segment", weight, FEATURES)
     same(found, local(model, frame, weight), frame)
 
 
-def test_intervals_are_those_of_the_whole_table(spread, monkeypatch):
+@pytest.mark.parametrize("way", list(WAYS))
+def test_intervals_are_those_of_the_whole_table(way, spread, monkeypatch):
+    by(way, monkeypatch)
     fewer_trees(monkeypatch)
     frame = table()
     found = engines.fit(clone(INTERVALS), spread(frame), "bought", "segment", "weight", FEATURES)
@@ -212,9 +222,10 @@ def test_row_ids_make_the_order_of_rows_irrelevant(spread):
     same(found, local(model, frame), frame)
 
 
-def test_tasks_that_fail_three_times_change_nothing(spread, monkeypatch, tmp_path):
+@pytest.mark.parametrize("way", list(WAYS))
+def test_tasks_that_fail_three_times_change_nothing(way, spread, monkeypatch, tmp_path):
     frame, model = table(), UpliftForest(3, min_samples_arm=5, random_state=2)
-    monkeypatch.setattr(_grow, "LevelQuestion", lambda *parameters: Failing(str(tmp_path), LevelQuestion(*parameters)))
+    by(way, monkeypatch, lambda *parameters: Failing(str(tmp_path), WAYS[way](*parameters)))
     found = engines.fit(clone(model), spread(frame), "bought", "segment", None, FEATURES)
     assert len(list(tmp_path.iterdir())) == 3
     same(found, local(model, frame), frame)
@@ -228,18 +239,57 @@ def test_files_that_are_gone_are_made_again(spread, monkeypatch):
     removed = []
 
     def forgetful(*parameters):
-        found = [folder for folder in os.listdir(SparkFiles.getRootDirectory()) if folder.startswith("upturn-")]
-        for folder in found[: len(removed) % 2]:  # every other time
-            shutil.rmtree(os.path.join(SparkFiles.getRootDirectory(), folder))
-        removed.append(found)
+        if len(removed) % 2:
+            _remove_files()
+        removed.append(1)
         return LevelQuestion(*parameters)
 
-    monkeypatch.setattr(_grow, "LevelQuestion", forgetful)
+    by("levels", monkeypatch, forgetful)
     monkeypatch.setattr(_grow, "MOST_GATHERED", 100)
     found = engines.fit(clone(model), spread(frame), "bought", "segment", None, FEATURES)
     assert len(removed) > 3
     same(found, local(model, frame), frame)
     assert not [name for name in os.listdir(SparkFiles.getRootDirectory()) if name.startswith("upturn-")]
+
+
+def _remove_files():
+    from pyspark import SparkFiles
+
+    for folder in os.listdir(SparkFiles.getRootDirectory()):
+        if folder.startswith("upturn-"):
+            shutil.rmtree(os.path.join(SparkFiles.getRootDirectory(), folder))
+
+
+def test_where_a_task_does_not_find_its_frame_trees_grow_level_by_level(spread, monkeypatch):
+    """As on a machine that is given tasks for the first time; those that have been told of all rows do without files."""
+    frame, model = table(), UpliftForest(3, min_samples_arm=5, random_state=2)
+    for at in (0, 1):
+        asked = []
+
+        def question(*parameters, at=at, asked=asked):
+            if len(asked) == at:
+                _remove_files()
+            asked.append(1)
+            return TreesQuestion(*parameters)
+
+        by("copies", monkeypatch, question)
+        monkeypatch.setattr(_grow, "LevelQuestion", LevelQuestion)
+        same(engines.fit(clone(model), spread(frame), "bought", "segment", None, FEATURES), local(model, frame), frame)
+        assert len(asked) == (1 if at == 0 else 2)
+
+
+def test_what_python_may_hold_is_what_spark_and_its_masters_grant(spark):
+    def room(master, **given):
+        conf = {f"spark.executor.{key.replace('_', '.')}": value for key, value in given.items()}
+        context = SimpleNamespace(master=master, getConf=lambda: conf, _jvm=spark.sparkContext._jvm)
+        return _spark._room(context) / 2**20
+
+    assert room("local[2]") == room("spark://host:7077", memory="1g") == np.inf
+    assert room("local[2]", pyspark_memory="2g", cores="4") == 512
+    assert room("yarn") == 384
+    assert room("yarn", memory="8g", cores="2") == pytest.approx(0.1 * 8192 / 2)
+    assert room("k8s://host", memory="8g", memoryOverheadFactor="0.4") == pytest.approx(0.4 * 8192)
+    assert room("yarn", memoryOverhead="3000") == 3000
 
 
 class Failing:
@@ -250,19 +300,20 @@ class Failing:
 
     def __call__(self, part):
         tries = len(os.listdir(self.folder))
-        if len(part.lot.arm) > 500 and tries < 3:
+        if len(getattr(part, "lot", getattr(part, "soil", None)).arm) > 500 and tries < 3:
             with open(os.path.join(self.folder, str(tries)), "w"):
                 os._exit(1)
         return self.question(part)
 
 
-def test_ctrl_c_stops_the_jobs(spread, spark, monkeypatch, tmp_path):
+@pytest.mark.parametrize("way", list(WAYS))
+def test_ctrl_c_stops_the_jobs(way, spread, spark, monkeypatch, tmp_path):
     """Parts that wait are never asked, and the session goes on working for others."""
-    frame, model = table(), UpliftForest(3, random_state=2)
-    monkeypatch.setattr(_grow, "LevelQuestion", lambda *how: Slow(tmp_path, LevelQuestion(*how)))
+    frame, model = table(), UpliftForest(6, random_state=2)
+    by(way, monkeypatch, lambda *how: Slow(tmp_path, WAYS[way](*how)))
     many = spread(frame).repartition(12)
     asked = interrupted(lambda: engines.fit(model, many, "bought", "segment", None, FEATURES), tmp_path)
-    assert 1 <= asked <= 4  # of 12
+    assert 1 <= asked <= 4  # of 12 parts, or of 6 trees
     assert not hasattr(model, "nodes_")
     assert not spark.sparkContext.statusTracker().getActiveJobsIds()
     monkeypatch.undo()

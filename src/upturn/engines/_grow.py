@@ -1,4 +1,4 @@
-"""The driver: trees grown from histograms that parts of the rows add up, a level of several trees at a time.
+"""The driver: trees grown from histograms that parts of the rows add up, a level of several trees at a time; or whole, by processes that each hold a copy of all rows.
 
 It takes the grower's own stages (``kernels.splitting``) and gives the grower's own table of nodes: sums are integers, so it does not matter where
 they were added up. A node so small that its rows are fewer bytes than the histograms below it is gathered, and the grower finishes it.
@@ -16,7 +16,7 @@ import numpy as np
 
 from upturn._arrays import Floats, Ints
 from upturn._parallel import progress, run_parallel
-from upturn.engines._copies import grow_on_copies
+from upturn.engines._copies import TreesQuestion, Uncopied, join, take
 from upturn.engines._level import Gathered, LevelQuestion, Split, Told, Wanted, look_at_draws, merge_told
 from upturn.engines._parts import Far
 from upturn.engines._places import AnyOrder
@@ -26,11 +26,12 @@ from upturn.kernels.growing import child_key
 from upturn.kernels.histogram import CELLS, Rows
 from upturn.kernels.sampling import NODE
 from upturn.kernels.splitting import best_split, features_of, make_search, read_means
-from upturn.trees._growth import binned_by, layout_with, to_nodes
+from upturn.trees._growth import Soil, binned_by, layout_with, to_nodes
 from upturn.trees._nodes import Nodes
 from upturn.trees._samples import Answers, Sampling
 
 MOST_GATHERED = 50_000  # rows of a node that travel to the driver
+MOST_COPIED = 2**30  # bytes of a copy of all rows
 _HISTOGRAMS = 256 * 2**20  # bytes of histograms of one pass, from each part
 _ORDERS = 2 * 2**30  # bytes of rows in the order of nodes that the parts on one machine keep
 _MOST_TREES = 32  # of one pass
@@ -55,7 +56,7 @@ def grow_trees(
             verbose=verbose,
             description="trees",
         )
-    if (on_copies := grow_on_copies(far, rules, plan, seed, n_trees, verbose)) is not None:
+    if (on_copies := _grow_on_copies(far, rules, plan, seed, n_trees, verbose)) is not None:
         return on_copies
     n_batch = _batch(far, rules, plan, n_trees)
     grown: list[Nodes] = []
@@ -73,6 +74,37 @@ def grow_trees(
             told = far.places.ask(question, AnyOrder(merge_told))
             run_parallel(lambda pair: pair[0].hear(pair[1]), list(zip(open_trees, told, strict=True)), n_jobs=n_jobs)
         grown += [tree.assemble() for tree in trees]
+    return grown
+
+
+def _grow_on_copies(
+    far: Far, rules: Rules, plan: Sampling, seed: np.uint64, n_trees: int, verbose: int
+) -> list[Nodes] | None:
+    """Trees 0 … n_trees - 1, if the engine knows processes that can hold a copy each; threads take turns, tree by tree.
+
+    An engine that knows says so by two more verbs: ``copies(n_bytes)``, the threads of every process that can hold so many bytes more, and
+    ``together(take, join, n)``, places with what is joined of what is taken of all states. It tells by ``Uncopied`` if it cannot, after all.
+    """
+    n_bytes = len(far) * (far.bins.n_features + 9 + 8 * far.layout.n_words)
+    known = getattr(far.places, "copies", None)
+    threads: list[int] = known(n_bytes) if known is not None and n_bytes <= MOST_COPIED else []
+    turns = [k for k, own in enumerate(threads) for _ in range(own)]
+    if not 0 < len(turns) <= n_trees:
+        return None
+    nothing = np.empty((0, 0), np.uint8), np.empty(0, np.uint8), np.empty(0, np.int64)
+    bare = Soil(far.bins, *nothing[:2], far.rows, far.size, far.mean, nothing[2], far.layout)
+    everywhere = far.places.together(take, partial(join, bare, threads), len(threads))  # type: ignore[attr-defined]
+    at_once = max(int(everywhere.ROUND // max(len(far), 1)), 1) * len(turns)
+    grown: list[Nodes] = []
+    for first in progress(range(0, n_trees, at_once), verbose, f"rounds of up to {at_once} trees"):
+        numbers = range(first, min(first + at_once, n_trees))
+        each = [[tree for i, tree in enumerate(numbers) if turns[i % len(turns)] == k] for k in range(len(threads))]
+        try:
+            told = everywhere.ask(TreesQuestion(rules, plan, seed, each))
+        except Uncopied:
+            return None
+        found = dict(pair for own in told for pair in own)
+        grown += [found[tree] for tree in numbers]
     return grown
 
 

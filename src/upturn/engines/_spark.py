@@ -8,6 +8,7 @@ processes find them (``_store``), for a task is given to any process; a machine 
 from __future__ import annotations
 
 import gc
+import math
 import pickle
 import shutil
 import sys
@@ -23,6 +24,7 @@ from uuid import uuid4
 
 from upturn.engines import _store
 from upturn.engines._bases import copied, to_local
+from upturn.engines._copies import Uncopied
 from upturn.engines._dask import extended, scored
 from upturn.engines._numbers import Raw
 from upturn.engines._parts import Part
@@ -31,6 +33,7 @@ from upturn.engines._places import Failure, Merge, answer, first_that, merged, n
 NAME = "spark"
 _modules = 0  # of this process, when garbage was last looked for among what they hold
 _MOST_SHUFFLED = 2**34  # bytes of copies of all rows, one for each core
+_ROOM = 3  # times a copy that the process of a core must be allowed to hold
 _WIDE = 8  # tasks whose answers are merged at a time
 _GONE = "FrameGone"  # what a task says on a machine that does not have the frame of its place
 
@@ -103,8 +106,9 @@ class SparkPlaces:
 
     def copies(self, n_bytes: int) -> list[int]:
         """Threads of every process that may hold so many bytes more: each core has a process."""
-        cores = self._frames.context.defaultParallelism
-        return [1] * cores if cores * n_bytes <= _MOST_SHUFFLED else []
+        context = self._frames.context
+        cores = context.defaultParallelism
+        return [1] * cores if cores * n_bytes <= _MOST_SHUFFLED and _ROOM * n_bytes <= _room(context) else []
 
     def together(self, take: Callable[[Any], Any], join: Callable[[int, list[Any]], Any], n: int) -> SparkCopies:
         """Places with what is joined of what is taken of all states: in each of ``n`` tasks, which are told their number."""
@@ -177,7 +181,26 @@ class SparkCopies:
             raise unread("Spark", error) from None
         finally:
             sent.destroy()
+        if any(isinstance(one, Failure) and one.kind == _GONE for one in found):
+            raise Uncopied
         return told(found)
+
+
+def _room(context: Any) -> float:
+    """Bytes that Python has on each core: of what Spark is told, or of what YARN and Kubernetes grant besides the JVM; elsewhere nobody counts."""
+    given = context.getConf().get
+
+    def megabytes(key: str) -> float | None:
+        words = given(f"spark.executor.{key}")
+        return (
+            None if words is None else float(context._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsMb(words))
+        )
+
+    room = megabytes("pyspark.memory")
+    if room is None and context.master.startswith(("yarn", "k8s")):
+        factor = float(given("spark.executor.memoryOverheadFactor", "0.1"))
+        room = megabytes("memoryOverhead") or max(384.0, factor * (megabytes("memory") or 1024.0))
+    return math.inf if room is None else room * 2**20 / int(given("spark.executor.cores", "1"))
 
 
 def _for_each(n: int, taken: tuple[int, Any]) -> Iterator[tuple[int, tuple[int, Any]]]:
