@@ -473,3 +473,22 @@ def test_the_classifier_says_which_arm_it_can_tell():
     assert "for 'mail' against 'control'" in finding.seen
     assert "who was treated with 'mail'," in finding.advice
     assert "'call'" not in finding.advice
+
+
+def test_the_average_effect_in_advice_is_the_weighted_one():
+    """That of the table of effects."""
+    rng = np.random.default_rng(1)
+    x, arm, weight = rng.normal(size=(4000, 2)), rng.integers(0, 2, 4000), rng.integers(1, 9, 4000).astype(float)
+    y = (rng.random(4000) < 0.2 + 0.02 * arm * (weight > 4)).astype(float)
+    report = check(x, y, arm, sample_weight=weight)
+    assert f"({1000 * report.arms[1].effect:+.4g} per 1,000 people)" in report["heterogeneity"].advice
+
+
+def test_outcomes_that_do_not_vary_leave_nothing_to_tell_people_by():
+    arm = np.arange(400) % 2
+    for y in (np.zeros(400), arm):
+        found = check(np.random.default_rng(0).normal(size=(400, 2)), y, arm)["heterogeneity"]
+        assert (found.status, found.seen) == (
+            "skipped",
+            "outcomes are all alike in each arm: nothing to tell people by",
+        )

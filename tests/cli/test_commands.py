@@ -66,6 +66,42 @@ def test_score_without_ids_numbers_the_rows(run, mail):
     mail.select(FEATURES).write_parquet("nameless.parquet")
     assert run("score", "model.upturn", "nameless.parquet", "-o", "s.csv", "--json").json["ids"] == ["row"]
     assert pl.read_csv("s.csv")["row"].to_list() == list(range(1, 2001))
+    mail.select("segment", "visit", row="age").write_parquet("rows.parquet")
+    flags = (
+        "--outcome",
+        "visit",
+        "--treatment",
+        "segment",
+        "--model",
+        "tree",
+        "--set",
+        "max_depth=1",
+        "--roles",
+        "rows.toml",
+    )
+    assert run("fit", "rows.parquet", *flags, "-o", "rows.upturn").code == 0
+    assert run("score", "rows.upturn", "rows.parquet", "-o", "s.csv", "--roles", "rows.toml", "--json").json["ids"] == [
+        "row_"
+    ]
+    assert pl.read_csv("s.csv")["row_"].to_list() == list(range(1, 2001))
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("score model.upturn clash.csv --id uplift", "uplift"),
+        ("target model.upturn clash.csv --id arm --fraction 0.5", "arm"),
+    ],
+)
+def test_an_identifier_called_like_what_is_written_is_refused(run, mail, shop, line, name):
+    mail.select(*FEATURES, pl.int_range(pl.len()).alias(name)).write_csv(shop / "clash.csv")
+    ran = run(*line.split(), "-o", "clash.parquet")
+    assert ran.code == 2
+    assert (
+        f"clash.csv: the column {name!r} has the name of one that is written: rename it, choose others by --id"
+        in ran.err
+    )
+    assert not (shop / "clash.parquet").exists()
 
 
 def test_score_of_a_csv_whose_first_rows_mislead(run, mail, shop):
@@ -708,6 +744,16 @@ def test_report_is_one_page_that_says_how_to_make_it_again(run, shop, monkeypatc
     again = made_again(page)
     assert again["page"].answer.sentence == ran.json["answer"]
     assert list(again["page"].scores) == ["forest", "tree", "one rule"]
+
+
+def test_columns_with_commas_in_the_lines_of_a_page(run, shop, mail, tmp_path):
+    mail.rename({"member": "size, cm", "clicks": "a, b"}).write_csv(shop / "commas.csv")
+    roles = ("--outcome", "visit", "--treatment", "segment", "--drop", "size, cm", "--drop", "a, b")
+    made = ("--models", "", "--folds", "2", "-o", str(tmp_path / "page.html"), "--roles", str(tmp_path / "r.toml"))
+    assert run("report", "commas.csv", *roles, *SMALL, *made).code == 0
+    line = lines_in((tmp_path / "page.html").read_text(encoding="utf-8"), "Command")
+    assert "--drop 'size, cm' --drop 'a, b'" in line
+    assert run(*shlex.split(line)[1:]).code == 0
 
 
 def test_the_next_list_is_learnt_for_from_the_same_table_with_the_same_roles(run, shop, mail, tmp_path, monkeypatch):

@@ -192,6 +192,83 @@ def test_a_pipe_that_is_closed_is_no_error(tmp_path):
     assert "Traceback" not in ran.stderr
 
 
+def in_shell(line, folder):
+    """A line of bash, in which ``upturn`` is the command."""
+    if shutil.which("bash") is None:
+        pytest.skip("no bash")
+    head = f"upturn() {{ '{sys.executable}' -m upturn \"$@\"; }}; "
+    return subprocess.run(["bash", "-c", head + line], capture_output=True, text=True, check=False, env=ENVIRONMENT, cwd=folder)  # fmt: skip
+
+
+@pytest.fixture
+def small(tmp_path):
+    """An experiment of sixty people, with a leak."""
+    visit = [0, 1, 0] * 20
+    pl.DataFrame(
+        {"x": [1, 2] * 30, "z": [1, 1, 2] * 20, "arm": [0, 1, 1, 0] * 15, "leak": visit, "visit": visit}
+    ).write_csv(tmp_path / "t.csv")
+    return tmp_path
+
+
+CHECK = "upturn check t.csv --outcome visit --treatment arm --quiet"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        (f"{CHECK} --json | true; exit ${{PIPESTATUS[0]}}", 1, ""),  # problems, as without a reader
+        ("upturn check nope.csv --json | true; exit ${PIPESTATUS[0]}", 2, "there is no file 'nope.csv'"),
+        ("upturn check nope.csv --json > /dev/full", 2, "there is no file 'nope.csv'"),
+        (f"{CHECK} --json > /dev/full", 2, "cannot write to standard output: No space left on device"),
+        (f"{CHECK} >&-", 1, ""),
+        ("upturn --help >&-", 0, ""),
+        ("upturn check - --outcome visit --treatment arm <&-", 2, "standard input is empty"),
+        (f"{CHECK} 2>&-", 1, ""),
+    ],
+)
+def test_streams_that_are_gone_full_or_closed_change_no_exit_code(line, code, said, small):
+    if "/dev/full" in line and not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full")
+    ran = in_shell(line, small)
+    assert ran.returncode == code
+    assert said in ran.stderr
+    assert ran.stderr.count("\n") == (1 if said else 0)
+
+
+def test_duckdb_says_nothing_of_its_own(small):
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(small / "shop.duckdb")) as base:
+        base.execute(f"create table mail as select * from read_csv('{small / 't.csv'}')")
+    for line, code in ((CHECK.replace("t.csv", "shop.duckdb::mail"), 1), ("upturn check shop.duckdb::male -q", 2)):
+        ran = in_shell(line, small)
+        assert ran.returncode == code
+        assert ran.stderr.count("\n") == code - 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="sizes of files are limited in another way there")
+def test_files_that_would_be_too_large_leave_the_old_ones(small):
+    """As on a full disk, whose limit a shell can set."""
+    assert in_shell(f"{CHECK} --drop leak", small).returncode == 0
+    before = (small / "upturn.toml").read_text()
+    ran = in_shell("ulimit -f 0; trap '' XFSZ; upturn check --drop x", small)
+    assert "upturn.toml could not be written to, and was not changed" in ran.stderr
+    assert (small / "upturn.toml").read_text() == before
+    in_shell("upturn fit --model tree --set max_depth=1 -o m.upturn", small)
+    many = pl.DataFrame({"x": np.arange(50_000) % 3, "z": 1})
+    many.write_csv(small / "many.csv")
+    for line in ("score m.upturn many.csv -o big.parquet", "score m.upturn many.csv -o big.csv", "fit -o big.upturn"):
+        name = line.split()[-1]
+        ran = in_shell(f"ulimit -f 2; trap '' XFSZ; upturn {line} -q", small)
+        assert ran.returncode == 2
+        assert f"cannot write {name}" in ran.stderr
+        assert "cut off" not in ran.stderr
+        assert not list(small.glob("*big*"))
+    (small / "upturn.toml").unlink()
+    ran = in_shell(f"ulimit -f 0; trap '' XFSZ; {CHECK.removesuffix('--quiet')}", small)
+    assert "upturn.toml could not be written" in ran.stderr
+    assert not (small / "upturn.toml").exists()
+
+
 def test_without_the_extra_it_says_what_to_install(monkeypatch, capsys):
     import importlib.util
 

@@ -488,6 +488,9 @@ def test_bad_input_is_refused_in_words(mail):
     ):
         with pytest.raises(ValueError, match=said):
             up.report(*mail, estimator=UpliftTree(max_depth=1), **given)
+    X, y, treatment = mail
+    with pytest.raises(ValueError, match="visits is 0 in every row, so no effect can be seen in it"):
+        up.report(X, np.zeros(len(y)), treatment, estimator=UpliftTree(max_depth=1), outcome="visits")
 
 
 def test_it_is_written_whole_or_not_at_all(page, tmp_path):

@@ -125,11 +125,13 @@ def heterogeneity(trial: Trial, sound: bool) -> Finding:
         seen = trial.observed[rows]
         whole = Pair(k, rows[seen], given[seen])
         clusters = trial.clusters_of(whole.rows)
-        effect = statistics.mean_difference(data.y[whole.rows], whole.treated, np.ones(len(whole.rows)), clusters)
+        y, ones = data.y[whole.rows], np.ones(len(whole.rows))
+        effect = statistics.mean_difference(y, whole.treated, ones, clusters)
+        weighed = statistics.mean_difference(y, whole.treated, trial.weights[whole.rows], clusters).value
         pair = trial.thinned(whole, MOST_ROWS, _HETEROGENEITY)
         treated = pair.treated
         if min(treated.sum(), (~treated).sum()) < LEAST_ROWS:
-            parts.append((1.0, effect, len(whole.rows)))
+            parts.append((1.0, effect, weighed, len(whole.rows)))
             continue
         X = data.X if len(pair.rows) == len(data) else data.X[pair.rows]  # a wide table is not copied
         y, half = data.y[pair.rows], trial.half(pair, _HETEROGENEITY)
@@ -140,13 +142,17 @@ def heterogeneity(trial: Trial, sound: bool) -> Finding:
             base, gain = [m[0] + Z[~fit] @ m[1] for m in models]
             held = trial.clusters_of(pair.rows[~fit])
             pvalues.append(statistics.calibration_test(y[~fit], treated[~fit], base, gain - base, held))
-        parts.append((min(1.0, 2 * min(pvalues)), effect, len(whole.rows)))
-    pvalue = min(1.0, len(parts) * min(p for p, _, _ in parts))
-    _, effect, n = min(parts, key=lambda part: part[0])
+        parts.append((min(1.0, 2 * min(pvalues)), effect, weighed, len(whole.rows)))
+    pvalue = min(1.0, len(parts) * min(p for p, *_ in parts))
+    _, effect, mean, n = min(parts, key=lambda part: part[0])
     # two halves of the people have effects with twice the variance each, so their difference has 2 se
     smallest = _POWER * 2 * effect.se
     if not np.isfinite(smallest):
         return Finding("heterogeneity", "skipped", None, None, "too few outcomes to tell")
+    if smallest == 0:
+        return Finding(
+            "heterogeneity", "skipped", None, None, "outcomes are all alike in each arm: nothing to tell people by"
+        )
     if pvalue < 0.05:
         return Finding(
             "heterogeneity",
@@ -160,8 +166,8 @@ def heterogeneity(trial: Trial, sound: bool) -> Finding:
             "first.",
         )
     rate = is_rate(data.target)
-    average = units_text(effect.value, rate, sign="+")
-    wanted = n * (smallest / effect.value) ** 2 if effect.value else np.inf
+    average = units_text(mean, rate, sign="+")
+    wanted = n * (smallest / mean) ** 2 if mean else np.inf
     if wanted <= n:
         advice = (
             f"This is enough rows for halves whose effects differ by as much as the average effect ({average}), "

@@ -242,6 +242,10 @@ def report(
     say("checking the experiment")
     checked = examine(X, y, treatment, sample_weight=sample_weight, control=control, groups=groups, random_state=seed)
     data, rows, money = _observed(X, y, treatment, sample_weight, control, groups, money)
+    if data.target.y.min() == data.target.y.max():
+        raise ValueError(
+            f"{outcome} is {data.target.y[0]:g} in every row, so no effect can be seen in it: give one that differs between people"
+        )
     held = score_held_out(contestants, data, int(cv), seed, say, n_jobs=n_jobs, sound=checked.ok)
     say("measuring")
     measured = measure(main, held, data, money, options)

@@ -6,6 +6,7 @@ defect of this program and shows where it happened: so does a ValueError or Type
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import dis
 import itertools
@@ -22,7 +23,7 @@ import upturn
 from upturn.cli import _check, _compare, _datasets, _demo, _evaluate, _fit, _report, _score, _select, _show, _target
 from upturn.cli._command import command
 from upturn.cli._flags import in_flags
-from upturn.cli._say import NobodyReadsError, UserError, one_line, put
+from upturn.cli._say import UserError, one_line, open_streams, put, tell
 
 _ABOUT = """Uplift modelling from a file: is the experiment sound, for whom did it work, whom to treat next.
 
@@ -91,15 +92,13 @@ def _version(asked: bool) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit code."""
+    open_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _call(given)
         return code if code != _INTERRUPTED else _fail("interrupted", given, code)
     except KeyboardInterrupt:
         return _fail("interrupted", given, _INTERRUPTED)
-    except NobodyReadsError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is in its buffer goes nowhere
-        return 0
     except Exception as error:
         if type(error).__name__ == "Abort":
             return _fail("interrupted", given, _INTERRUPTED)
@@ -177,7 +176,8 @@ def _slipped(error: Exception) -> bool:
 
 def _fail(text: str, given: Sequence[str], code: int) -> int:
     line = one_line(text)
-    print(f"upturn: {line}", file=sys.stderr)
+    tell(f"upturn: {line}")
     if "--json" in given:
-        print(json.dumps({"error": line, "code": code}, ensure_ascii=False))
+        with contextlib.suppress(UserError):  # it was said
+            put(json.dumps({"error": line, "code": code}, ensure_ascii=False))
     return code

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import threading
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +61,7 @@ class Asked:
     source: Source
     frame: pl.LazyFrame
     ids: tuple[str, ...]
+    number: str = "row"  # what numbers of rows are called
 
     @property
     def score_names(self) -> list[str]:
@@ -72,7 +73,7 @@ class Asked:
     @property
     def id_names(self) -> list[str]:
         """Columns that say who a row is: the identifiers, or the number of the row, the first being 1."""
-        return list(self.ids) or ["row"]
+        return list(self.ids) or [self.number]
 
     def ask(
         self,
@@ -85,8 +86,9 @@ class Asked:
         import polars as pl
 
         frame, carried = self.frame, [*self.id_names, *(name for name in carry if name not in self.id_names)]
+        self.refuse_names(carried, types)
         if not self.ids:
-            frame = frame.with_row_index("row", offset=1)
+            frame = frame.with_row_index(self.number, offset=1)
         schema = frame.collect_schema()
         turn = threading.BoundedSemaphore(count_threads(jobs))
         features = [str(name) for name in self.model.feature_names_in_]
@@ -99,6 +101,15 @@ class Asked:
             return rows.select(carried).with_columns(**{k: pl.Series(k, found[k], dtype=v) for k, v in types.items()})
 
         return frame.map_batches(batch, streamable=True, schema={**{k: schema[k] for k in carried}, **types})
+
+    def refuse_names(self, names: Iterable[str], added: Collection[str]) -> None:
+        """Refuse columns of the table with names of those that are ``added``."""
+        for name in names:
+            if name in added:
+                mend = (
+                    "rename it, choose others by --id, or leave it out by --drop" if name in self.ids else "rename it"
+                )
+                raise UserError(f"{self.source.name}: the column {name!r} has the name of one that is written: {mend}")
 
     def scores(self, X: pl.DataFrame) -> dict[str, Any]:
         """The model's scores as columns."""
@@ -143,7 +154,10 @@ def ask_about(model: Any, settled: Settled, more: Sequence[str] = ()) -> Asked:
     numbers = [
         name for name in _numbers(model) if held[name] == pl.String
     ]  # of a format that has types, and text in them
-    return Asked(model, source, frame.with_columns(pl.col(name).cast(pl.Float64) for name in numbers), tuple(ids))
+    frame, number = frame.with_columns(pl.col(name).cast(pl.Float64) for name in numbers), "row"
+    while number in needed:  # which may be a feature's name
+        number += "_"
+    return Asked(model, source, frame, tuple(ids), number)
 
 
 def _numbers(model: Any) -> list[str]:

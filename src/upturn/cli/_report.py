@@ -184,10 +184,10 @@ def _table(session: Session, data: Loaded) -> list[str]:
     """The table and the roles of its columns as words of a command line."""
     roles, source = data.roles, data.source
     single = {**roles.named, "control": str(data.control)}
-    several = {role: ",".join(names) for role in LISTS if (names := getattr(roles, role))}
+    several = [(role, name) for role in LISTS for name in getattr(roles, role)]
     words = [source.name if source.content is None else "-"]
     words += ["--delimiter", source.delimiter] if source.delimiter else []
-    return words + [word for role, name in {**single, **several}.items() for word in (f"--{role}", name)]
+    return words + [word for role, name in (*single.items(), *several) for word in (f"--{role}", name)]
 
 
 def _flags(given: dict[str, Any], *names: str) -> list[str]:

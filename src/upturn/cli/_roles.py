@@ -7,6 +7,7 @@ Columns that cannot be features are found and named, identifiers and dates among
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from upturn.cli._dates import undecided_dates
 from upturn.cli._say import UserError, did_you_mean, one_line, shell_word
+from upturn.cli._write import whole_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -117,10 +119,17 @@ def write_roles(path: Path, roles: Roles) -> bool:
     """Write roles to a new file, and say whether that could be done."""
     head = "# Which column is what. Written by the first run of upturn here; later runs read it. Flags go before it."
     lines = [_line(part.name, value) for part in fields(Roles) if (value := getattr(roles, part.name))]
+    if path.exists():
+        return False
+    return _written(path, "\n".join([head, *lines]) + "\n")
+
+
+def _written(path: Path, text: str) -> bool:
+    """Whether a file could be written, whole."""
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write("\n".join([head, *lines]) + "\n")
-    except OSError:
+        with whole_file(str(path)) as file:
+            file.write_text(text, encoding="utf-8")
+    except (OSError, UserError):
         return False
     return True
 
@@ -144,12 +153,11 @@ def add_roles(path: Path, before: Roles, after: Roles) -> str | None:
     text = "\n".join(lines) + "\n"
     try:
         tomllib.loads(text)
-        path.write_text(text, encoding="utf-8")
     except tomllib.TOMLDecodeError:
         wanted = "; ".join(_line(name, value) for name, value in changed.items())
         return f"{path} has a list over several lines, and was not changed: write there {wanted}"
-    except OSError:
-        return f"{path} may not be written to, and was not changed"
+    if not (os.access(path, os.W_OK) and _written(path, text)):
+        return f"{path} could not be written to, and was not changed"
     return f"{path}: {', '.join(changed)} changed"
 
 

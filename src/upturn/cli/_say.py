@@ -16,6 +16,7 @@ import contextlib
 import difflib
 import json
 import math
+import os
 import re
 import sys
 import time
@@ -33,16 +34,27 @@ class UserError(Exception):
     """Something the user can mend: said in one line, exit code 2."""
 
 
-class NobodyReadsError(Exception):
-    """Whoever read standard output has gone, as in ``upturn … | head -1``: no error."""
-
-
 def put(text: str) -> None:
-    """Write to standard output."""
+    """Write to standard output. That its reader has gone, as in ``upturn … | head -1``, is no error."""
     try:
         print(text, flush=True)
-    except BrokenPipeError:
-        raise NobodyReadsError from None
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is in its buffer goes nowhere
+        if not isinstance(error, BrokenPipeError):
+            raise UserError(f"cannot write to standard output: {error.strerror}") from None
+
+
+def tell(line: str) -> None:
+    """Write a line to standard error, if somebody reads it."""
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
+
+
+def open_streams() -> None:
+    """Let standard input, output and error be there, in this order, where they were closed: files would take their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, it stays open
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -88,7 +100,7 @@ class Voice:
             return
         self._notes.append(line)
         if not self.quiet:
-            print(line, file=sys.stderr, flush=True)
+            tell(line)
 
     def at_the_end(self, act: Callable[[], None]) -> None:
         """Do something when the command has its result, and not if it fails."""
@@ -204,7 +216,7 @@ class _Lines:
         if time.perf_counter() - self._said > _EVERY:
             self._said = time.perf_counter()
             if not self._voice.quiet:  # and no note: it is of no use afterwards
-                print(f"{self._what}: {text}", file=sys.stderr, flush=True)
+                tell(f"{self._what}: {text}")
 
 
 def plain(value: Any) -> Any:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from upturn.cli._measure import Measured
 
 
+_LISTED = ("arm", "uplift")  # columns of a list, beside the identifiers
+
+
 def target(
     session: Session,
     model: MODEL_FILE,
@@ -67,6 +70,8 @@ def target(
     prices, worth = read_price(cost, fitted.arms_), read_price(value, [])
     columns = {**dict.fromkeys(price_columns(prices), "cost"), **dict.fromkeys(price_columns(worth), "value")}
     found = measure(session, fitted, experiment=False, more=columns, writes=[output])
+    if output is not None:
+        found.asked.refuse_names(found.asked.id_names, _LISTED)
     with voice.step(f"choosing from {len(found.score):,} people"):
         plan = choose(
             found.score,

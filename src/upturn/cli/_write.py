@@ -31,7 +31,7 @@ _SINKS = {
 _OPTIONS: dict[str, dict[str, Any]] = {".parquet": {"compression": "snappy"}}
 
 _STALE = 3600.0  # seconds
-_NO_ROOM = "No space left on device"
+_NO_ROOM = re.compile("No space left on device|File too large|Disk quota exceeded")
 
 
 @contextlib.contextmanager
@@ -46,7 +46,7 @@ def whole_file(path: str) -> Iterator[Path]:
         yield temporary
         os.replace(temporary, target)
     except Exception as error:
-        if temporary.name in str(error) or _NO_ROOM in str(error):  # of the file that was asked for
+        if temporary.name in str(error) or _NO_ROOM.search(str(error)):  # of the file that was asked for
             why = getattr(error, "strerror", None) or str(error).replace(str(temporary), path)
             raise UserError(f"cannot write {path}: {one_line(why)}") from error
         raise
