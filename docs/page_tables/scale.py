@@ -35,10 +35,14 @@ def times():
                 for unit in ("seconds", "cpu_seconds")
             ]
             same = "" if not base or name == "local" else "yes" if one["model"] == base["model"] else "**no**"
-            cells = [f"{one['seconds']:.0f} s", beside[0], f"{one['cpu_seconds']:.0f} s", beside[1]]
+            cells = [_seconds(one["seconds"]), beside[0], _seconds(one["cpu_seconds"]), beside[1]]
             rows.append([f"{int(size):,}", what, words, *cells, f"{one['anonymous_gib']:.1f} GiB", same])
     head = ["rows", "learnt", "by", "time", "to memory's", "processor time", "to memory's", "most memory of a process"]
     return markdown([*head, "same model"], rows)
+
+
+def _seconds(taken):
+    return f"{taken:.1f} s" if taken < 10 else f"{taken:.0f} s"
 
 
 def rivals():
@@ -87,7 +91,7 @@ def costs():
     found = _found()[LARGE]
 
     def told(key, names, form):
-        return " to ".join(form.format(one) for one in sorted(found[name][key] for name in names))
+        return " to ".join(dict.fromkeys(form.format(one) for one in sorted(found[name][key] for name in names)))
 
     kept, most, order = _bytes_of_a_row()
     seen = "for each row that a tree of depth 8 sees, 6 of 12 features a node; reading included"
