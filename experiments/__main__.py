@@ -71,6 +71,8 @@ def _agree(part, folder: Path) -> int:
     """Whether the same cases and seeds gave the committed numbers; a tenth may differ, where a tie of tuning falls otherwise on another machine."""
     committed, wrong, same = _kept.read(part), 0, 0
     for row in _kept.read(part, folder).rows:
+        if set(part.declared.shaky) & set(map(str, row.case.values())):
+            continue
         kept = committed.of(row.case)
         for seed, value in zip(row.seeds, row.values, strict=True):
             if seed in kept.seeds:

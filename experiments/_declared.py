@@ -31,6 +31,9 @@ class Experiment:
         Raised by hand whenever what ``run`` returns changes; kept results of another version are not used.
     summed : tuple of str
         Keys of what ``run`` returns whose lists are too long to be kept for every seed: only sums over seeds are.
+    shaky : tuple of str
+        Values of cases whose numbers another make of processor changes for good, as where another library adds up weights as it likes and grows other trees:
+        a small part of them is run, and not compared with the results.
     """
 
     paper: str
@@ -40,6 +43,7 @@ class Experiment:
     protocol: str
     version: int = 1
     summed: tuple[str, ...] = ()
+    shaky: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

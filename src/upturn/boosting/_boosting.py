@@ -210,7 +210,8 @@ class UpliftBoosting(Ensemble):
             else:
                 bound *= bound_factor(*errors, *shares, *betas)
                 factors = np.array([betas[1], 1.0, betas[0], 1.0])
-                rows.go_on(member, factors / (cells @ factors), _voice(min(betas)))
+                total = sum((cells * factors).tolist())  # one after the other: BLAS adds up as the processor likes it
+                rows.go_on(member, factors / total, _voice(min(betas)))
                 members.append(member)
                 heard += _voice(min(betas))
             history[m] = (*errors, *shares, *betas, min(betas), bound, restarts)
