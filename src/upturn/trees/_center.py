@@ -72,7 +72,7 @@ def respond_unseen(nodes: Nodes, roles: Iterable[NDArray[np.uint8]], codes: Code
 def pooled_arms(rows: Ints, size: Floats, mean: Floats) -> tuple[Ints, Floats, Floats]:
     """Number of rows, weight and mean of all arms as one."""
     weight = size.sum()
-    return np.array([rows.sum()]), np.array([weight]), np.array([float(size @ mean) / weight])
+    return np.array([rows.sum()]), np.array([weight]), np.array([float((size * mean).sum()) / weight])
 
 
 def outcome_rules(n_features: int) -> Rules:
