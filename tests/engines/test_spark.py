@@ -281,10 +281,13 @@ def test_where_a_task_does_not_find_its_frame_trees_grow_level_by_level(spread, 
 def test_what_python_may_hold_is_what_spark_and_its_masters_grant(spark):
     def room(master, **given):
         conf = {f"spark.executor.{key.replace('_', '.')}": value for key, value in given.items()}
-        context = SimpleNamespace(master=master, getConf=lambda: conf, _jvm=spark.sparkContext._jvm)
+        context = SimpleNamespace(
+            master=master, getConf=lambda: conf, _jvm=spark.sparkContext._jvm, defaultParallelism=2
+        )
         return _spark._room(context) / 2**20
 
-    assert room("local[2]") == room("spark://host:7077", memory="1g") == np.inf
+    assert room("local[2]") == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**20 / 2 / 2
+    assert room("spark://host:7077", memory="1g") == 384
     assert room("local[2]", pyspark_memory="2g", cores="4") == 512
     assert room("yarn") == 384
     assert room("yarn", memory="8g", cores="2") == pytest.approx(0.1 * 8192 / 2)

@@ -22,6 +22,8 @@ from upturn.trees._growth import Soil
 from upturn.trees._nodes import Nodes
 from upturn.trees._samples import Lot, Sampling
 
+WHERE = "on a copy of all rows"  # in errors
+
 
 class Uncopied(Exception):
     """Some process cannot be told of all rows."""

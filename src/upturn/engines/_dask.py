@@ -15,12 +15,14 @@ import numpy as np
 
 from upturn._parallel import count_threads
 from upturn.engines._bases import copied, to_local
+from upturn.engines._copies import WHERE, Uncopied
 from upturn.engines._numbers import Raw
-from upturn.engines._places import AnyOrder, Merge, answer, first_that, merged, nothing, told, unread
+from upturn.engines._places import AnyOrder, Failure, Merge, answer, first_that, merged, nothing, told, unread
 
 NAME = "dask"
 _WIDE = 8  # answers merged at a time
-_ROOM = 4  # times a copy of all rows that a worker must be allowed to hold
+_SHARE = 0.6  # of the memory a worker is allowed, from which on it puts things on disk
+_COPIES = 2  # of all rows, that a worker holds when it joins what it was told
 _PATIENCE = 1.0  # seconds between two looks for workers that are gone
 _PIECES = 64  # at most as many pieces that another library learns from
 
@@ -28,6 +30,7 @@ _PIECES = 64  # at most as many pieces that another library learns from
 class DaskPlaces:
     """States that Dask keeps (see ``Places``), until they are forgotten: then it makes them, as ``make`` says, whenever they are asked."""
 
+    _where: str | None = None  # in errors, in place of a partition's number
     ROUND = 10**8  # rows, times trees, that a worker grows on its copy before it tells and is heard
 
     def __init__(self, make: Callable[[], list[Any]], states: Sequence[Any], opened: WeakSet[DaskPlaces]) -> None:
@@ -50,7 +53,7 @@ class DaskPlaces:
         once = dask.delayed(question, traverse=False)
         answers = [dask.delayed(answer)(once, state, place) for place, state in enumerate(self._states)]
         if merge is None:
-            return told(list(self._computed(answers)))
+            return told(list(self._computed(answers)), self._where)
         put_together = dask.delayed(partial(merged, merge), traverse=False)
 
         def together(some: list[Any]) -> Any:
@@ -62,7 +65,7 @@ class DaskPlaces:
         if len(groups) > 1:
             answers = [together([answers[place] for place in group]) for group in groups]
         (result,) = self._computed([together(answers)])
-        return told(result)
+        return told(result, self._where)
 
     def _computed(self, values: Sequence[Any]) -> Any:
         """Values that follow from the states; an error names the state that Dask could not make."""
@@ -84,12 +87,12 @@ class DaskPlaces:
 
     def _by_worker(self) -> list[list[int]]:
         """Places by the worker that has them, so that answers are merged before they travel; nothing if that is not known."""
-        try:
-            from distributed import futures_of, get_client
-
-            held = get_client().who_has(futures_of(self._states))
-        except (ImportError, ValueError):  # no cluster
+        client = _client()
+        if client is None:
             return []
+        from distributed import futures_of
+
+        held = client.who_has(futures_of(self._states))
         groups: dict[Any, list[int]] = {}
         for place, state in enumerate(self._states):
             groups.setdefault(next(iter(held.get(state.key, ())), None), []).append(place)
@@ -107,36 +110,43 @@ class DaskPlaces:
         before = self._make
         return DaskPlaces(lambda: made(before()), _kept(made(self._states)), self._opened)
 
-    def copies(self, n_bytes: int) -> list[int]:
-        """Threads of every process that may hold so many bytes more: of the workers, or of this process where there is no cluster."""
+    def copies(self, n_bytes: int, a_tree: int) -> list[int]:
+        """Threads that grow trees in every process that may hold a copy of so many bytes, and a tree a thread: of the workers, or of this process."""
         import dask
 
-        try:
-            from distributed import get_client
-
-            client = get_client()
-        except (ImportError, ValueError):
+        client = _client()
+        if client is None:
             here = dask.base.get_scheduler() in (None, dask.threaded.get)
             return [count_threads(-1)] if here else []
-        limits = [one.get("memory_limit") or np.inf for one in client.scheduler_info()["workers"].values()]
-        return list(client.nthreads().values()) if limits and _ROOM * n_bytes <= min(limits) else []
+        found = client.scheduler_info(n_workers=-1)["workers"].values()
+        limits = [one.get("memory_limit") or np.inf for one in found]
+        room = [(_SHARE * limit - _COPIES * n_bytes) / a_tree for limit in limits]
+        threads = [int(min(one["nthreads"], max(trees, 0.0))) for one, trees in zip(found, room, strict=True)]
+        return threads if threads and min(threads) > 0 else []
 
     def together(self, take: Callable[[Any], Any], join: Callable[[int, list[Any]], Any], n: int) -> DaskPlaces:
         """Places with what is joined of what is taken of all states: in each of ``n`` processes, which are told their number."""
         import dask
 
-        taking = dask.delayed(take, traverse=False)
-        joining = dask.delayed(partial(_join_all, join), traverse=False)
+        taken = self.change(take)
+        make, joining = taken._make, dask.delayed(partial(_join_all, join), traverse=False)
 
-        def taken() -> list[Any]:
-            return [dask.delayed(answer)(taking, state, place) for place, state in enumerate(self._states)]
+        def joined(states: list[Any]) -> list[Any]:
+            return [joining(k, states) for k in range(n)]
 
-        def joined(taken: list[Any]) -> list[Any]:
-            return [joining(k, taken) for k in range(n)]
-
-        held = _kept(taken())  # what is bound to a worker would bind all that is made on the way to it
-        kept = _spread(joined(held))
-        return DaskPlaces(lambda: joined(taken()), kept or _kept(joined(taken())), self._opened)
+        client = _client()
+        if client is None:
+            return DaskCopies(lambda: joined(make()), _kept(joined(taken._states)), self._opened)
+        workers = list(client.nthreads())[:n]
+        if len(workers) < n:
+            raise Uncopied
+        pairs = zip(joined(taken._states), workers, strict=True)
+        bound = [client.persist(one, workers=[own], allow_other_workers=True) for one, own in pairs]
+        copies = DaskCopies(lambda: joined(make()), bound, self._opened)
+        if not _settled(client, bound, set(workers)):
+            copies.drop()
+            raise Uncopied
+        return copies
 
     def train(self, estimator: Any, read: Callable[[Any], Any], *, weighted: bool, classify: bool, seed: int) -> Any:
         """A base of LightGBM or XGBoost, fitted to the rows that ``read`` finds in the states, as a model of this process."""
@@ -165,40 +175,66 @@ class DaskPlaces:
         return to_local(fitted, classify=classify)
 
     def drop(self) -> None:
-        """Let go of all states, and of what is being computed of them."""
+        """Let go of all states: a cluster drops what is being computed of them, and what waits.
+
+        They are not cancelled: that breaks the connection of the client, with all that it keeps for others, where something was made of them that nobody keeps.
+        """
         try:
             from distributed import futures_of
         except ImportError:  # threads of this process: nothing is kept elsewhere
             return
         for future in futures_of(self._kept or []):
-            future.cancel()
+            future.release()
         self._kept = []
 
 
-def _spread(values: Sequence[Any]) -> list[Any] | None:
-    """Values that Dask keeps, each on a worker of its own; None without a cluster, or if it loses one of them meanwhile.
+class DaskCopies(DaskPlaces):
+    """Copies of all rows that workers keep."""
 
-    What is bound to a worker waits for ever if all are gone before others come, so nothing stays bound for longer than it takes, nor what it is made of.
-    """
+    _where = WHERE
+
+    def _computed(self, values: Sequence[Any]) -> Any:
+        """Values that follow from the copies; one that does not fit into a worker's memory is none."""
+        import dask
+
+        try:
+            found = dask.compute(*values)
+        except Exception as error:
+            if type(error).__name__ in ("KilledWorker", "MemoryError"):
+                raise Uncopied from None
+            raise unread("Dask", error) from None
+        if any(isinstance(one, Failure) and one.kind == "MemoryError" for one in found):
+            raise Uncopied
+        return found
+
+
+def _client() -> Any:
+    """The client of the cluster that Dask computes with; None where it computes in this process, or in others of this machine."""
     try:
-        from distributed import futures_of, get_client, wait
+        from distributed import Client
+    except ImportError:
+        return None
+    import dask
 
-        client = get_client()
-    except (ImportError, ValueError):
-        return None
-    workers = list(client.nthreads())
-    if len(workers) < len(values):
-        return None
-    pairs = list(zip(values, workers, strict=False))
-    kept = [client.persist(value, workers=[worker], allow_other_workers=True) for value, worker in pairs]
-    futures, bound = futures_of(kept), {worker for _, worker in pairs}
+    owner = getattr(dask.base.get_scheduler(), "__self__", None)
+    return owner if isinstance(owner, Client) else None
+
+
+def _settled(client: Any, bound: Sequence[Any], workers: set[str]) -> bool:
+    """Whether values have been computed that were bound to workers, and are no longer; not if one of these goes meanwhile.
+
+    What is bound waits for ever if all workers are gone before others come, so nothing stays so for longer than it takes, nor what it is made of.
+    """
+    from distributed import futures_of, wait
+
+    futures = futures_of(bound)
     while not all(future.done() for future in futures):
-        if not bound <= set(client.nthreads()):
-            return None
+        if not workers <= set(client.nthreads()):
+            return False
         with suppress(TimeoutError):
             wait(futures, timeout=_PATIENCE)
     client.sync(client.scheduler.set_restrictions, worker={future.key: [] for future in futures})
-    return kept if all(future.done() for future in futures) else None
+    return all(future.done() for future in futures)
 
 
 def _join_all(join: Callable[[int, list[Any]], Any], k: int, taken: Sequence[Any]) -> Any:
@@ -284,9 +320,10 @@ def predict(model: Any, table: Any, features: list[str], names: list[str]) -> An
 
 
 def scored(part: Any, model: Any, features: list[str], names: list[str]) -> Any:
-    """A frame of pandas with columns of scores."""
+    """A frame of pandas with columns of scores; features are named by text, whatever the names of columns are."""
     n = len(part)
-    scores = np.asarray(model.predict(part[features])).reshape(n, -1) if n else np.empty((0, len(names)))
+    X = part.set_axis([str(name) for name in part.columns], axis=1)[features]
+    scores = np.asarray(model.predict(X)).reshape(n, -1) if n else np.empty((0, len(names)))
     return part.assign(**{name: scores[:, k] for k, name in enumerate(names)})
 
 

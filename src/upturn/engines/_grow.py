@@ -82,29 +82,34 @@ def _grow_on_copies(
 ) -> list[Nodes] | None:
     """Trees 0 … n_trees - 1, if the engine knows processes that can hold a copy each; threads take turns, tree by tree.
 
-    An engine that knows says so by two more verbs: ``copies(n_bytes)``, the threads of every process that can hold so many bytes more, and
-    ``together(take, join, n)``, places with what is joined of what is taken of all states. It tells by ``Uncopied`` if it cannot, after all.
+    An engine that knows says so by two more verbs: ``copies(n_bytes, a_tree)``, the threads of every process that can hold so many bytes more, and so many
+    for each thread that grows a tree; and ``together(take, join, n)``, places with what is joined of what is taken of all states. It tells by ``Uncopied``
+    if it cannot, after all.
     """
     n_bytes = len(far) * (far.bins.n_features + 9 + 8 * far.layout.n_words)
+    seen = len(far) * min(plan.share, 1.0)
+    a_tree = int(
+        len(far) + seen * (18 + 8 * far.layout.n_words) + min(seen * far.bins.n_features, growing.FAR_BLOCK_BYTES)
+    )
     known = getattr(far.places, "copies", None)
-    threads: list[int] = known(n_bytes) if known is not None and n_bytes <= MOST_COPIED else []
+    threads: list[int] = known(n_bytes, a_tree) if known is not None and n_bytes <= MOST_COPIED else []
     turns = [k for k, own in enumerate(threads) for _ in range(own)]
     if not 0 < len(turns) <= n_trees:
         return None
     nothing = np.empty((0, 0), np.uint8), np.empty(0, np.uint8), np.empty(0, np.int64)
     bare = Soil(far.bins, *nothing[:2], far.rows, far.size, far.mean, nothing[2], far.layout)
-    everywhere = far.places.together(take, partial(join, bare, threads), len(threads))  # type: ignore[attr-defined]
-    at_once = max(int(everywhere.ROUND // max(len(far), 1)), 1) * len(turns)
     grown: list[Nodes] = []
-    for first in progress(range(0, n_trees, at_once), verbose, f"rounds of up to {at_once} trees"):
-        numbers = range(first, min(first + at_once, n_trees))
-        each = [[tree for i, tree in enumerate(numbers) if turns[i % len(turns)] == k] for k in range(len(threads))]
-        try:
-            told = everywhere.ask(TreesQuestion(rules, plan, seed, each))
-        except Uncopied:
-            return None
-        found = dict(pair for own in told for pair in own)
-        grown += [found[tree] for tree in numbers]
+    try:
+        everywhere = far.places.together(take, partial(join, bare, threads), len(threads))  # type: ignore[attr-defined]
+        at_once = max(int(everywhere.ROUND // max(len(far), 1)), 1) * len(turns)
+        for first in progress(range(0, n_trees, at_once), verbose, f"rounds of up to {at_once} trees"):
+            numbers = range(first, min(first + at_once, n_trees))
+            each = [[tree for i, tree in enumerate(numbers) if turns[i % len(turns)] == k] for k in range(len(threads))]
+            answers = everywhere.ask(TreesQuestion(rules, plan, seed, each))
+            found = dict(pair for own in answers for pair in own)
+            grown += [found[tree] for tree in numbers]
+    except Uncopied:
+        return None
     return grown
 
 

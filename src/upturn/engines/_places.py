@@ -105,11 +105,11 @@ def merged(merge: Merge, answers: Sequence[Any]) -> Any:
     return merge(answers)
 
 
-def told(result: Any) -> Any:
-    """An answer, or several; a failure is raised."""
+def told(result: Any, where: str | None = None) -> Any:
+    """An answer, or several; a failure is raised, with its place or other words."""
     for one in result if isinstance(result, list) else [result]:
         if isinstance(one, Failure):
-            raise one.raised() from None
+            raise one.raised(where) from None
     return result
 
 

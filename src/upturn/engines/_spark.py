@@ -8,7 +8,7 @@ processes find them (``_store``), for a task is given to any process; a machine 
 from __future__ import annotations
 
 import gc
-import math
+import os
 import pickle
 import shutil
 import sys
@@ -24,7 +24,7 @@ from uuid import uuid4
 
 from upturn.engines import _store
 from upturn.engines._bases import copied, to_local
-from upturn.engines._copies import Uncopied
+from upturn.engines._copies import WHERE, Uncopied
 from upturn.engines._dask import extended, scored
 from upturn.engines._numbers import Raw
 from upturn.engines._parts import Part
@@ -33,8 +33,9 @@ from upturn.engines._places import Failure, Merge, answer, first_that, merged, n
 NAME = "spark"
 _modules = 0  # of this process, when garbage was last looked for among what they hold
 _MOST_SHUFFLED = 2**34  # bytes of copies of all rows, one for each core
-_ROOM = 3  # times a copy that the process of a core must be allowed to hold
+_COPIES = 2  # of all rows, that a process holds when it joins what it was told
 _WIDE = 8  # tasks whose answers are merged at a time
+_TOO_LARGE = ("MemoryError", "Python worker exited unexpectedly")  # what is said where a copy does not fit into memory
 _GONE = "FrameGone"  # what a task says on a machine that does not have the frame of its place
 
 
@@ -104,11 +105,12 @@ class SparkPlaces:
             )
         return reduce(merge_two, said.collect(), {})
 
-    def copies(self, n_bytes: int) -> list[int]:
-        """Threads of every process that may hold so many bytes more: each core has a process."""
+    def copies(self, n_bytes: int, a_tree: int) -> list[int]:
+        """Threads of every process that may hold a copy of so many bytes, and a tree: each core has a process."""
         context = self._frames.context
         cores = context.defaultParallelism
-        return [1] * cores if cores * n_bytes <= _MOST_SHUFFLED and _ROOM * n_bytes <= _room(context) else []
+        fits = cores * n_bytes <= _MOST_SHUFFLED and _COPIES * n_bytes + a_tree <= _room(context)
+        return [1] * cores if fits else []
 
     def together(self, take: Callable[[Any], Any], join: Callable[[int, list[Any]], Any], n: int) -> SparkCopies:
         """Places with what is joined of what is taken of all states: in each of ``n`` tasks, which are told their number."""
@@ -178,16 +180,18 @@ class SparkCopies:
         try:
             found = self._shuffled.mapPartitionsWithIndex(partial(_answer_joined, sent)).collect()
         except Exception as error:
+            if any(words in str(error) for words in _TOO_LARGE):
+                raise Uncopied from None
             raise unread("Spark", error) from None
         finally:
             sent.destroy()
-        if any(isinstance(one, Failure) and one.kind == _GONE for one in found):
+        if any(isinstance(one, Failure) and one.kind in (_GONE, "MemoryError") for one in found):
             raise Uncopied
-        return told(found)
+        return told(found, WHERE)
 
 
 def _room(context: Any) -> float:
-    """Bytes that Python has on each core: of what Spark is told, or of what YARN and Kubernetes grant besides the JVM; elsewhere nobody counts."""
+    """Bytes that Python has on each core: of what Spark is told, or of what is granted besides the JVM, in this process half of the machine's memory."""
     given = context.getConf().get
 
     def megabytes(key: str) -> float | None:
@@ -197,10 +201,12 @@ def _room(context: Any) -> float:
         )
 
     room = megabytes("pyspark.memory")
-    if room is None and context.master.startswith(("yarn", "k8s")):
+    if room is None and context.master.startswith("local"):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2 / int(context.defaultParallelism)
+    if room is None:
         factor = float(given("spark.executor.memoryOverheadFactor", "0.1"))
         room = megabytes("memoryOverhead") or max(384.0, factor * (megabytes("memory") or 1024.0))
-    return math.inf if room is None else room * 2**20 / int(given("spark.executor.cores", "1"))
+    return room * 2**20 / int(given("spark.executor.cores", "1"))
 
 
 def _for_each(n: int, taken: tuple[int, Any]) -> Iterator[tuple[int, tuple[int, Any]]]:
@@ -433,11 +439,9 @@ def places(table: Any, columns: Sequence[str]) -> Iterator[SparkPlaces]:
         raise
     finally:
         context.removeJobTag(tag)
-        numbers.unpersist()
-        cells.unpersist()
-        for sent in ledger.sent:
+        for kept in (numbers.unpersist, cells.unpersist, *(sent.destroy for sent in ledger.sent)):
             with suppress(Exception):  # of a session that has ended
-                sent.destroy()
+                kept()
         _remove_files(tag)
         if not context.master.startswith(
             "local"
