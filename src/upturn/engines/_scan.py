@@ -202,7 +202,10 @@ def read(frame: pl.LazyFrame, span: Span) -> pl.DataFrame:
     try:
         part = frame.slice(span.start, span.stop - span.start).collect()
     except (polars().exceptions.PolarsError, OSError) as error:
-        raise RuntimeError(f"it could not be read ({said(error)}): files must stay as they are until the end") from None
+        mend = "files must stay as they are until the end"
+        if "data type mismatch" in str(error):
+            mend = "files differ in what a column holds: given as paths, the first that differs is named"
+        raise RuntimeError(f"it could not be read ({said(error)}): {mend}") from None
     if len(part) != span.stop - span.start:
         raise RuntimeError(
             f"it had {span.stop - span.start:,} rows and has {len(part):,} now: the table must not change while it is read; write it to "
