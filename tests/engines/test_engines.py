@@ -700,5 +700,5 @@ def test_a_lazy_frame_over_files_that_differ_says_how_to_find_the_file(tmp_path)
     frame[200:].with_columns(city=pl.lit(7)).write_parquet(tmp_path / "1.parquet")
     with pytest.raises(RuntimeError, match="given as paths, the first that differs is named"):
         engines.fit(UpliftForest(2), pl.scan_parquet(tmp_path / "*.parquet"), "bought", "segment", None, FEATURES)
-    with pytest.raises(ValueError, match=r"1\.parquet"):
+    with pytest.raises(TypeError, match=r"1\.parquet"):
         engines.fit(UpliftForest(2), tmp_path / "*.parquet", "bought", "segment", None, FEATURES)
