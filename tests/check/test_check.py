@@ -486,7 +486,7 @@ def test_the_average_effect_in_advice_is_the_weighted_one():
 
 def test_outcomes_that_do_not_vary_leave_nothing_to_tell_people_by():
     arm = np.arange(400) % 2
-    for y in (np.zeros(400), arm):
+    for y in (np.zeros(400), np.full(400, 0.1), arm, np.where(arm, 0.7, 0.1)):
         found = check(np.random.default_rng(0).normal(size=(400, 2)), y, arm)["heterogeneity"]
         assert (found.status, found.seen) == (
             "skipped",

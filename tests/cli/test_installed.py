@@ -222,6 +222,8 @@ CHECK = "upturn check t.csv --outcome visit --treatment arm --quiet"
         (f"{CHECK} --json > /dev/full", 2, "cannot write to standard output: No space left on device"),
         (f"{CHECK} >&-", 1, ""),
         ("upturn --help >&-", 0, ""),
+        ("upturn check --help | true; exit ${PIPESTATUS[0]}", 0, ""),
+        ("upturn --version | true; exit ${PIPESTATUS[0]}", 0, ""),
         ("upturn check - --outcome visit --treatment arm <&-", 2, "standard input is empty"),
         (f"{CHECK} 2>&-", 1, ""),
     ],
@@ -250,9 +252,13 @@ def test_files_that_would_be_too_large_leave_the_old_ones(small):
     """As on a full disk, whose limit a shell can set."""
     assert in_shell(f"{CHECK} --drop leak", small).returncode == 0
     before = (small / "upturn.toml").read_text()
+    (small / "upturn.toml").chmod(0o600)
     ran = in_shell("ulimit -f 0; trap '' XFSZ; upturn check --drop x", small)
     assert "upturn.toml could not be written to, and was not changed" in ran.stderr
     assert (small / "upturn.toml").read_text() == before
+    assert in_shell("upturn check --drop leak,z -q", small).returncode == 0
+    assert (small / "upturn.toml").read_text() != before
+    assert (small / "upturn.toml").stat().st_mode & 0o777 == 0o600
     in_shell("upturn fit --model tree --set max_depth=1 -o m.upturn", small)
     many = pl.DataFrame({"x": np.arange(50_000) % 3, "z": 1})
     many.write_csv(small / "many.csv")

@@ -279,7 +279,7 @@ def test_a_fit_that_fails_takes_nothing_else_with_it(fails, cluster):
     frame, model, client = table(), UpliftForest(4, min_samples_arm=5, random_state=1), distributed.get_client()
     own = client.submit(int, 42, pure=False)
     assert own.result() == 42
-    for _ in range(5):
+    for _ in range(3):
         with pytest.MonkeyPatch.context() as patch:
             fails(patch, frame)
         found = engines.fit(clone(model), spread(frame), "bought", "segment", None, FEATURES)
@@ -289,18 +289,34 @@ def test_a_fit_that_fails_takes_nothing_else_with_it(fails, cluster):
 
 
 @pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize("when", ["joined", "asked"])
-def test_copies_that_do_not_fit_into_memory_are_done_without(when, monkeypatch):
+def test_trees_that_do_not_fit_into_memory_beside_copies_grow_without_them(monkeypatch):
     frame, model = table(), UpliftForest(4, min_samples_arm=5, random_state=1)
-    by("copies", monkeypatch, (lambda *_: Failing(MemoryError)) if when == "asked" else None)
-    if when == "joined":
-        monkeypatch.setattr(_grow, "join", out_of_memory)
+    by("copies", monkeypatch, lambda *_: Failing(MemoryError))
     monkeypatch.setattr(_grow, "LevelQuestion", LevelQuestion)
     same(engines.fit(clone(model), spread(frame), "bought", "segment", None, FEATURES), local(model, frame), frame)
 
 
 def out_of_memory(*_):
     raise MemoryError
+
+
+def odd(*_):
+    raise ValueError("the last straw")
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("scheduler", [None, "threads"])
+def test_copies_that_cannot_be_joined(scheduler, monkeypatch):
+    """For want of memory they are done without; what else goes wrong is said of them."""
+    frame, model = table(), UpliftForest(8, min_samples_arm=5, random_state=1)
+    with dask.config.set(scheduler=scheduler):
+        by("copies", monkeypatch)
+        monkeypatch.setattr(_grow, "join", odd)
+        with pytest.raises(ValueError, match=r"^on a copy of all rows: the last straw"):
+            engines.fit(clone(model), spread(frame), "bought", "segment", None, FEATURES)
+        monkeypatch.setattr(_grow, "join", out_of_memory)
+        monkeypatch.setattr(_grow, "LevelQuestion", LevelQuestion)
+        same(engines.fit(clone(model), spread(frame), "bought", "segment", None, FEATURES), local(model, frame), frame)
 
 
 def test_workers_grow_as_many_trees_at_a_time_as_fit_into_their_memory():

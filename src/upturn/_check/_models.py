@@ -149,7 +149,7 @@ def heterogeneity(trial: Trial, sound: bool) -> Finding:
     smallest = _POWER * 2 * effect.se
     if not np.isfinite(smallest):
         return Finding("heterogeneity", "skipped", None, None, "too few outcomes to tell")
-    if smallest == 0:
+    if smallest <= 1e-12 * np.abs(trial.data.y).max():
         return Finding(
             "heterogeneity", "skipped", None, None, "outcomes are all alike in each arm: nothing to tell people by"
         )

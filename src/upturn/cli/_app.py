@@ -86,7 +86,7 @@ def make_app() -> typer.Typer:
 
 def _version(asked: bool) -> None:
     if asked:
-        print(f"upturn {upturn.__version__}")
+        put(f"upturn {upturn.__version__}")
         raise typer.Exit
 
 
@@ -120,6 +120,8 @@ def _call(given: list[str]) -> int:
         if text := error.format_message():  # type: ignore[attr-defined]  # empty where rich has written it
             put(text)
         return 2
+    except SystemExit:  # of the parser of command lines, if nobody reads its help any longer
+        return 0
     return code if isinstance(code, int) else 0
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -44,6 +45,8 @@ def whole_file(path: str) -> Iterator[Path]:
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp{target.suffix}")
     try:
         yield temporary
+        with contextlib.suppress(OSError):  # there is no old file
+            shutil.copymode(target, temporary)
         os.replace(temporary, target)
     except Exception as error:
         if temporary.name in str(error) or _NO_ROOM.search(str(error)):  # of the file that was asked for

@@ -5,16 +5,17 @@ What a process does that grows whole trees; which trees, the driver says (``_gro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from upturn._arrays import Ints
 from upturn._parallel import run_parallel
 from upturn.engines._parts import Part
-from upturn.engines._places import Weighed
+from upturn.engines._places import Failure, Weighed, merged
 from upturn.kernels.criteria import Rules
 from upturn.kernels.sampling import NO_IDS
 from upturn.trees._bins import Codes
@@ -64,6 +65,14 @@ def join(bare: Soil, threads: Sequence[int], k: int, parts: Sequence[_Rows]) -> 
         ids=NO_IDS if counted else np.concatenate([lot.numbers for lot in lots]),
     )
     return Copy(k, threads[k], soil)
+
+
+def join_all(join: Callable[[int, list[Any]], Any], k: int, taken: Sequence[Any]) -> Any:
+    """What process ``k`` joins; a failure, of this or of what was taken, is passed on."""
+    try:
+        return merged(partial(join, k), taken)
+    except Exception as error:
+        return Failure(k, type(error).__name__, str(error))
 
 
 @dataclass(frozen=True)

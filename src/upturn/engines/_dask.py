@@ -15,7 +15,7 @@ import numpy as np
 
 from upturn._parallel import count_threads
 from upturn.engines._bases import copied, to_local
-from upturn.engines._copies import WHERE, Uncopied
+from upturn.engines._copies import WHERE, Uncopied, join_all
 from upturn.engines._numbers import Raw
 from upturn.engines._places import AnyOrder, Failure, Merge, answer, first_that, merged, nothing, told, unread
 
@@ -129,7 +129,7 @@ class DaskPlaces:
         import dask
 
         taken = self.change(take)
-        make, joining = taken._make, dask.delayed(partial(_join_all, join), traverse=False)
+        make, joining = taken._make, dask.delayed(partial(join_all, join), traverse=False)
 
         def joined(states: list[Any]) -> list[Any]:
             return [joining(k, states) for k in range(n)]
@@ -235,11 +235,6 @@ def _settled(client: Any, bound: Sequence[Any], workers: set[str]) -> bool:
             wait(futures, timeout=_PATIENCE)
     client.sync(client.scheduler.set_restrictions, worker={future.key: [] for future in futures})
     return all(future.done() for future in futures)
-
-
-def _join_all(join: Callable[[int, list[Any]], Any], k: int, taken: Sequence[Any]) -> Any:
-    """What is joined; the first failure, if there is one."""
-    return merged(partial(join, k), taken)
 
 
 def _shape(read: Callable[[Any], Any], classify: bool, state: Any) -> tuple[int, int, frozenset[float]]:

@@ -24,7 +24,7 @@ from uuid import uuid4
 
 from upturn.engines import _store
 from upturn.engines._bases import copied, to_local
-from upturn.engines._copies import WHERE, Uncopied
+from upturn.engines._copies import WHERE, Uncopied, join_all
 from upturn.engines._dask import extended, scored
 from upturn.engines._numbers import Raw
 from upturn.engines._parts import Part
@@ -218,7 +218,7 @@ def _answer_joined(sent: Any, k: int, taken: Iterator[tuple[int, tuple[int, Any]
     """What a task answers that has been told by all places."""
     join, question = pickle.loads(sent.value)
     by_place = dict(map(itemgetter(1), taken))
-    joined = merged(partial(join, k), [by_place.pop(place) for place in sorted(by_place)])
+    joined = join_all(join, k, [by_place.pop(place) for place in sorted(by_place)])
     yield answer(question, joined, k)
 
 
