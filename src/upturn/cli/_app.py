@@ -120,7 +120,11 @@ def _call(given: list[str]) -> int:
         if text := error.format_message():  # type: ignore[attr-defined]  # empty where rich has written it
             put(text)
         return 2
-    except SystemExit:  # of the parser of command lines, if nobody reads its help any longer
+    except SystemExit as end:
+        if not isinstance(
+            end.__context__, BrokenPipeError
+        ):  # of the parser of command lines, whose help nobody reads any longer
+            raise
         return 0
     return code if isinstance(code, int) else 0
 

@@ -23,6 +23,7 @@ from upturn.trees._growth import Soil
 from upturn.trees._nodes import Nodes
 from upturn.trees._samples import Lot, Sampling
 
+HELD = 2  # copies, by a process that joins what it was told
 WHERE = "on a copy of all rows"  # in errors
 
 

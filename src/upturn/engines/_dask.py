@@ -15,14 +15,13 @@ import numpy as np
 
 from upturn._parallel import count_threads
 from upturn.engines._bases import copied, to_local
-from upturn.engines._copies import WHERE, Uncopied, join_all
+from upturn.engines._copies import HELD, WHERE, Uncopied, join_all
 from upturn.engines._numbers import Raw
 from upturn.engines._places import AnyOrder, Failure, Merge, answer, first_that, merged, nothing, told, unread
 
 NAME = "dask"
 _WIDE = 8  # answers merged at a time
 _SHARE = 0.6  # of the memory a worker is allowed, from which on it puts things on disk
-_COPIES = 2  # of all rows, that a worker holds when it joins what it was told
 _PATIENCE = 1.0  # seconds between two looks for workers that are gone
 _PIECES = 64  # at most as many pieces that another library learns from
 
@@ -118,11 +117,14 @@ class DaskPlaces:
         if client is None:
             here = dask.base.get_scheduler() in (None, dask.threaded.get)
             return [count_threads(-1)] if here else []
-        found = client.scheduler_info(n_workers=-1)["workers"].values()
-        limits = [one.get("memory_limit") or np.inf for one in found]
-        room = [(_SHARE * limit - _COPIES * n_bytes) / a_tree for limit in limits]
-        threads = [int(min(one["nthreads"], max(trees, 0.0))) for one, trees in zip(found, room, strict=True)]
-        return threads if threads and min(threads) > 0 else []
+        known = client.scheduler_info(n_workers=-1)["workers"]
+
+        def threads(worker: str, own: int) -> int:
+            limit = known.get(worker, {}).get("memory_limit") or np.inf
+            return int(min(own, max((_SHARE * limit - HELD * n_bytes) / a_tree, 0.0)))
+
+        found = [threads(*one) for one in client.nthreads().items()]
+        return found if min(found, default=0) > 0 else []
 
     def together(self, take: Callable[[Any], Any], join: Callable[[int, list[Any]], Any], n: int) -> DaskPlaces:
         """Places with what is joined of what is taken of all states: in each of ``n`` processes, which are told their number."""

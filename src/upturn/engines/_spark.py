@@ -24,7 +24,7 @@ from uuid import uuid4
 
 from upturn.engines import _store
 from upturn.engines._bases import copied, to_local
-from upturn.engines._copies import WHERE, Uncopied, join_all
+from upturn.engines._copies import HELD, WHERE, Uncopied, join_all
 from upturn.engines._dask import extended, scored
 from upturn.engines._numbers import Raw
 from upturn.engines._parts import Part
@@ -33,7 +33,6 @@ from upturn.engines._places import Failure, Merge, answer, first_that, merged, n
 NAME = "spark"
 _modules = 0  # of this process, when garbage was last looked for among what they hold
 _MOST_SHUFFLED = 2**34  # bytes of copies of all rows, one for each core
-_COPIES = 2  # of all rows, that a process holds when it joins what it was told
 _WIDE = 8  # tasks whose answers are merged at a time
 _TOO_LARGE = ("MemoryError", "Python worker exited unexpectedly")  # what is said where a copy does not fit into memory
 _GONE = "FrameGone"  # what a task says on a machine that does not have the frame of its place
@@ -109,7 +108,7 @@ class SparkPlaces:
         """Threads of every process that may hold a copy of so many bytes, and a tree: each core has a process."""
         context = self._frames.context
         cores = context.defaultParallelism
-        fits = cores * n_bytes <= _MOST_SHUFFLED and _COPIES * n_bytes + a_tree <= _room(context)
+        fits = cores * n_bytes <= _MOST_SHUFFLED and HELD * n_bytes + a_tree <= _room(context)
         return [1] * cores if fits else []
 
     def together(self, take: Callable[[Any], Any], join: Callable[[int, list[Any]], Any], n: int) -> SparkCopies:

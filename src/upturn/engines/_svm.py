@@ -64,11 +64,12 @@ def learn_machine(model: Any, whole: Whole, library: str) -> None:
     check_totals(totals, Target(nobody, nobody.astype(np.uint8), None, control, arms))
     encoder = _learn_encoder(whole.places, reader, model.standardize)
     divisors = totals if getattr(model, "group_average", False) else np.ones(2)
-    places = whole.places.change(partial(reader.margins, encoder, divisors))
+    places = whole.places.change(partial(reader.margins, encoder, None, divisors))
     found: Moments = places.ask(_moments, _merge)
     mean = found.mean if far_from_0(found) else None
     if mean is not None:
-        places = places.change(partial(_centred, mean))
+        del places  # there may be no room for both
+        places = whole.places.change(partial(reader.margins, encoder, mean, divisors))
     model.encoder_, model.kernel_map_ = encoder, None
     rows, prepared = int(found.total), _FarPrepared(model._problem(), places, int(found.total), mean)
     prepared.n_columns = encoder.layout.width
@@ -149,19 +150,18 @@ class _Reader:
         with np.errstate(over="ignore", invalid="ignore"):  # looked at later
             return Moments.of(data.X, data.weight, layout)
 
-    def margins(self, encoder: LinearEncoder, divisors: Floats, part: Numbers) -> Margins:
+    def margins(self, encoder: LinearEncoder, mean: Floats | None, divisors: Floats, part: Numbers) -> Margins:
         """The rows as solvers need them; prices are divided by a number for each arm."""
         data, z, price = self.kept(part)
-        return Margins(encoder.transform(data.X), z, price / divisors[data.arm], data.weights)
+        X = encoder.transform(data.X)
+        if mean is not None:
+            X -= mean
+        return Margins(X, z, price / divisors[data.arm], data.weights)
 
 
 def _moments(part: Margins) -> Moments:
     """Moments of encoded columns, where all rows count alike."""
     return Moments.of(part.X)
-
-
-def _centred(mean: Floats, part: Margins) -> Margins:
-    return replace(part, X=part.X - mean, kept={})
 
 
 def _merge(parts: Sequence[Moments]) -> Moments:
